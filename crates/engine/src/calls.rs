@@ -18,7 +18,6 @@ pub mod random;
 pub mod raw;
 pub mod shown;
 pub mod sleep;
-pub mod status;
 pub mod stdio;
 pub mod stream;
 pub mod string;

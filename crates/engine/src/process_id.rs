@@ -4,8 +4,9 @@
 use crate::sys;
 use libc::pid_t;
 
-/// The program's process, and its first thread: as most are, below the 32,768 that Linux's IDs begin again at.
-pub const OWN: pid_t = 20_000;
+/// The program's process, and its first thread: above the largest that Linux gives, 4,194,303, so that no call that takes one
+/// means another process.
+pub const OWN: pid_t = 4_200_000;
 /// The process that began it.
 pub const PARENT: pid_t = OWN - 1;
 

@@ -8,7 +8,6 @@ use crate::calls::allocation::arenas;
 use crate::calls::allocation::libraries;
 use crate::calls::allocation::malloc;
 use crate::calls::raw;
-use crate::calls::status;
 use crate::calls::stdio;
 use crate::calls::within;
 use crate::code::{self, loaded};
@@ -149,7 +148,6 @@ fn begin(launch: corefold_launch::Launch) -> u64 {
     // SAFETY: registered before the program's own handlers, so it runs after them.
     unsafe { on_exit(at_exit, core::ptr::null_mut()) };
     host::begin();
-    status::begin();
     stack
 }
 

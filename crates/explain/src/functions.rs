@@ -50,7 +50,11 @@ pub(crate) fn functions(run: &Run, space: &Space<'_>) -> (Vec<Function>, Option<
     let all: u64 = run.stacks.iter().map(|stack| on_cpu(&stack.time)).sum();
     // In samples, of which a short run has a few too many or too few.
     let cycles = scaled(run.cycles, all, on_cpu(&run.time));
-    let stage = stage::stage(alone, cycles, runs_alone);
+    let latency: u64 = run.stacks.iter().map(|stack| stack.latency).sum();
+    // Beyond the run's time: threads that waited in loops which were not known to spin counted as at work, and others did not.
+    let known = percent(latency, cycles) <= MOST_LATENCY;
+    let stage = stage::stage(alone, cycles, runs_alone).filter(|_| known);
+    let cycles = known.then_some(cycles);
     let mut functions: Vec<Function> = found.into_iter().map(|(key, sums)| function(key, &sums, all, cycles)).collect();
     functions.sort_by(|a, b| {
         let order = |f: &Function| (on_cpu(&f.self_time), on_cpu(&f.total_time));
@@ -59,7 +63,10 @@ pub(crate) fn functions(run: &Run, space: &Space<'_>) -> (Vec<Function>, Option<
     (functions, stage)
 }
 
-fn function((name, declared): Key, sums: &Sums, all: u64, cycles: u64) -> Function {
+/// All stacks' latency may be so much of the run's time, in percent: samples are few.
+const MOST_LATENCY: f64 = 110.0;
+
+fn function((name, declared): Key, sums: &Sums, all: u64, cycles: Option<u64>) -> Function {
     let (file, line) = declared.unzip();
     Function {
         name,
@@ -69,7 +76,7 @@ fn function((name, declared): Key, sums: &Sums, all: u64, cycles: u64) -> Functi
         total_time: sums.total,
         self_percent: percent(on_cpu(&sums.own), all),
         total_percent: percent(on_cpu(&sums.total), all),
-        latency_percent: percent(sums.latency, cycles),
+        latency_percent: cycles.map(|cycles| percent(sums.latency, cycles)),
     }
 }
 

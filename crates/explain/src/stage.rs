@@ -11,7 +11,9 @@ const THREADS: u64 = 2;
 const LEAST_PERCENT: f64 = 5.0;
 
 pub(crate) fn is_alone(stack: &Stack) -> bool {
-    stack.latency > 0 && stack.latency.saturating_mul(THREADS) >= on_cpu(&stack.time)
+    // Each sample's share is rounded down.
+    let latency = stack.latency.saturating_mul(THREADS);
+    stack.latency > 0 && latency.saturating_add(latency / 100) >= on_cpu(&stack.time)
 }
 
 /// Nine tenths or more.
@@ -97,6 +99,6 @@ mod tests {
             latency,
         };
         assert!(is_alone(&stack(100, 100)) && is_alone(&stack(100, 50)));
-        assert!(!is_alone(&stack(100, 49)) && !is_alone(&stack(0, 0)));
+        assert!(is_alone(&stack(1001, 500)) && !is_alone(&stack(100, 49)) && !is_alone(&stack(0, 0)));
     }
 }

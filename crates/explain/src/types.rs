@@ -151,8 +151,9 @@ pub struct Function {
     pub total_time: Time,
     pub self_percent: f64,
     pub total_percent: f64,
-    /// Of the run's time, with what it called: each cycle over the number of threads that were at work then.
-    pub latency_percent: f64,
+    /// Of the run's time, with what it called: each cycle over the number of threads that were at work then. `None`: it is not
+    /// known who was.
+    pub latency_percent: Option<f64>,
 }
 
 /// A serial stage: while it ran, no more than two threads were at work, in the mean.

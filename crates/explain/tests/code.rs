@@ -50,10 +50,16 @@ fn latency_is_of_the_runs_time_and_names_what_runs_alone() {
     run.stacks = vec![of(&[in_add - 1, in_main], 40, 40), of(&[program.symbol("main")], 60, 15)];
     (run.cycles, run.time) = (110, Time { compute: 200, ..Time::default() });
     let explained = told(&run);
-    let of = |name: &str| explained.functions.iter().find(|f| f.name == name).map(|f| f.latency_percent.round());
+    let of = |name: &str| {
+        explained.functions.iter().find(|f| f.name == name).and_then(|f| f.latency_percent).map(f64::round)
+    };
     assert_eq!((of("work"), of("main")), (Some(73.0), Some(100.0)));
     let stage = explained.stage.expect("a stage");
     assert_eq!((stage.name.as_str(), stage.percent.round()), ("add", 73.0));
+    // More than the run's time cannot be right.
+    run.stacks[1].latency = 40;
+    let explained = told(&run);
+    assert!(explained.stage.is_none() && explained.functions.iter().all(|f| f.latency_percent.is_none()));
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub struct Pace {
     /// Cycles that all threads slept, and where the one that slept longest called a long sleep.
     pub sleeps: u64,
     pub sleeps_at: u64,
-    /// Cycles from the run's beginning until the last thread began.
+    /// Cycles from the run's beginning until nine of ten threads had begun.
     pub begun: u64,
     /// How often the program read a clock, and timers that it had set came due.
     pub clock_reads: u64,

@@ -85,7 +85,7 @@ pub fn function(name: &str, line: u32, own: f64, total: f64, waiting: f64) -> Fu
         self_time: Time { compute: (own * 1000.0) as u64 - stall, stall, ..Time::default() },
         self_percent: own,
         total_percent: total,
-        latency_percent: total,
+        latency_percent: Some(total),
         ..Function::default()
     }
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a program can learn of its process and of the machine, and seed random numbers with. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
@@ -39,26 +37,6 @@ static void show_stat(void)
 			printf("%d: %s\n", at, field);
 }
 
-/* The times of a file that is new, and of one that is as old as the source. */
-static void show_times(void)
-{
-	char name[] = "/tmp/XXXXXX";
-	int fd = mkstemp(name);
-	struct stat by_fd, by_path, old;
-	struct statx by_statx;
-
-	if (fd < 0 || write(fd, "x", 1) != 1 || fstat(fd, &by_fd) || stat(name, &by_path) || stat("/", &old) ||
-	    statx(AT_FDCWD, name, 0, STATX_ALL, &by_statx))
-		exit(3);
-	printf("%ld.%09ld %ld.%09ld %ld.%09ld\n", (long)by_fd.st_mtim.tv_sec, by_fd.st_mtim.tv_nsec,
-	       (long)by_path.st_ctim.tv_sec, by_path.st_ctim.tv_nsec, (long)by_path.st_atim.tv_sec,
-	       by_path.st_atim.tv_nsec);
-	printf("%ld.%09u\n", (long)by_statx.stx_btime.tv_sec, by_statx.stx_btime.tv_nsec);
-	printf("%ld.%09ld\n", (long)old.st_mtim.tv_sec, old.st_mtim.tv_nsec);
-	close(fd);
-	unlink(name);
-}
-
 int main(void)
 {
 	char template[] = "/tmp/XXXXXX", name[L_tmpnam];
@@ -78,7 +56,6 @@ int main(void)
 	show("/proc/uptime");
 	show("/proc/loadavg");
 	show_stat();
-	show_times();
 	puts("end");
 	return 0;
 }

@@ -89,6 +89,7 @@ static void signals(void)
 	CHECK(tgkill(me, me, SIGUSR1) == 0 && caught == 2 && sender == me);
 	CHECK(sigqueue(me, SIGUSR1, (union sigval){ .sival_int = 1 }) == 0 && caught == 3);
 	CHECK(syscall(SYS_kill, me, SIGUSR1) == 0 && caught == 4);
+	CHECK(syscall(SYS_getpriority, PRIO_PROCESS, me) > 0);
 	CHECK(raise(SIGUSR1) == 0 && caught == 5 && sender == me);
 }
 
@@ -100,6 +101,9 @@ static void *of_a_thread(void *unused)
 	CHECK(getpid() == me && gettid() != me);
 	CHECK(getpriority(PRIO_PROCESS, (id_t)gettid()) == getpriority(PRIO_PROCESS, 0));
 	CHECK(sched_rr_get_interval(gettid(), &slice) == 0);
+	/* As Linux does, though it is no process's. */
+	CHECK(kill(gettid(), 0) == 0);
+	CHECK(setpgid(gettid(), 0) == -1 && (errno == EINVAL || errno == ESRCH));
 	return NULL;
 }
 
@@ -134,11 +138,15 @@ static void descriptors(void)
 {
 	struct ucred peer;
 	socklen_t bytes = sizeof(peer);
+	struct f_owner_ex owner = { F_OWNER_PID, me }, told;
 	int ends[2];
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	CHECK(getsockopt(ends[0], SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid == me);
 	CHECK(fcntl(ends[0], F_SETOWN, me) == 0 && fcntl(ends[0], F_GETOWN) == me);
+	CHECK(fcntl(ends[0], F_SETOWN_EX, &owner) == 0 && fcntl(ends[0], F_GETOWN_EX, &told) == 0);
+	CHECK(told.type == F_OWNER_PID && told.pid == me);
+	CHECK(fcntl(ends[0], F_SETOWN_EX, NULL) == -1 && errno == EFAULT);
 	close(ends[0]);
 	close(ends[1]);
 }

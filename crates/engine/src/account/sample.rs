@@ -121,13 +121,16 @@ impl Samples {
             None => frames.push(fiber.thread.routine()),
         }
         let spins = fiber.spins.spinning();
+        // The sample may have fallen due in a skip, which is over by now. What is longer than the sample is another's.
+        let skipped = (fiber.spins.unsampled / TICKS_PER_CYCLE).min(cycles);
+        fiber.spins.unsampled -= skipped * TICKS_PER_CYCLE;
         let parallelism =
             if fiber.spins.goes_on() { 0 } else { self.parallelism.at(clock, self.period / COUNTED_IN_A_PERIOD) };
         let Share { time, latency } = match self.stacks.get_mut(frames.as_slice()) {
             Some(share) => share,
             None => self.stacks.entry(frames.clone()).or_default(),
         };
-        *latency += cycles.checked_div(parallelism).unwrap_or(0);
+        *latency += (cycles - skipped).checked_div(parallelism).unwrap_or(0);
         match what {
             _ if spins => time.spin += cycles,
             What::Compute => {

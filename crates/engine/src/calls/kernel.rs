@@ -21,7 +21,7 @@ pub extern "C" fn enters_kernel_at_point(arguments: &Arguments, _pc: u64) {
 before! {
     crate::calls::kernel::enters_kernel_at_point => fsync fdatasync msync preadv pwritev preadv64 pwritev64
         lockf lockf64 tcdrain;
-    crate::calls::kernel::enters_kernel => statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
+    crate::calls::kernel::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
         symlink chmod fchmod chown fchown utimensat futimens getcwd
         ioctl copy_file_range bind getsockname getpeername setsockopt uname getuid geteuid

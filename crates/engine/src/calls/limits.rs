@@ -10,11 +10,11 @@ use crate::stand_in::{failed, stand_ins_at};
 use crate::threads::affinity;
 use crate::threads::processes;
 use core::ffi::c_int;
-use libc::{RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK, pid_t, rlimit};
+use libc::{MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT, RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK, pid_t, rlimit};
 
 const NONE: rlimit = rlimit { rlim_cur: RLIM_INFINITY, rlim_max: RLIM_INFINITY };
 /// Of address space, data, and the first thread's stack.
-static KEPT: Carrier<[rlimit; 3]> = Carrier::new([NONE, NONE, rlimit { rlim_cur: STACK, rlim_max: STACK }]);
+static KEPT: Carrier<[rlimit; 3]> = Carrier::new([NONE, NONE, rlimit { rlim_cur: STACK, ..NONE }]);
 
 fn kept(resource: c_int) -> Option<usize> {
     [RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK].iter().position(|known| *known as c_int == resource)
@@ -87,9 +87,10 @@ limits! { getrlimit64 setrlimit64 prlimit64 }
 stand_ins_at! {
     // They would keep the runtime's memory, too, which is a large part of the address space.
     "rsi" fn mlockall(flags: c_int; pc) -> c_int {
-        let _ = (flags, pc);
+        let _ = pc;
         sched::enter_kernel();
-        0
+        let known = flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
+        if known && flags & (MCL_CURRENT | MCL_FUTURE) != 0 { 0 } else { failed(libc::EINVAL) }
     }
 
     "rdi" fn munlockall(; pc) -> c_int {

@@ -296,7 +296,7 @@ pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
 }
 
 before! {
-    crate::calls::shown::enters_kernel_by_path => access opendir readlink scandir scandir64 chdir
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
         euidaccess eaccess nftw nftw64 ftw ftw64;
-    crate::calls::shown::enters_kernel_by_path_at => faccessat readlinkat scandirat scandirat64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
 }

@@ -153,16 +153,23 @@ fn clock_nanosleep(clock: c_int, flags: c_int, time: u64, left: u64) -> c_long {
     }
 }
 
-/// With the kernel's ID of a process in place of the program's, in calls that take one first.
+/// With the kernel's IDs of processes in place of the program's, in calls that take some.
 fn of_kernels_process(number: c_long, mut arguments: Arguments) -> Arguments {
-    const CALLS: [c_long; 4] = [
-        libc::SYS_sched_rr_get_interval,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-        libc::SYS_pidfd_open,
-    ];
-    if CALLS.contains(&number) {
-        arguments[0] = processes::to_kernel(arguments[0] as libc::pid_t) as u64;
+    let places: &[usize] = match number {
+        libc::SYS_sched_rr_get_interval
+        | libc::SYS_sched_getattr
+        | libc::SYS_sched_setattr
+        | libc::SYS_migrate_pages
+        | libc::SYS_process_vm_readv
+        | libc::SYS_process_vm_writev
+        | libc::SYS_rt_sigqueueinfo
+        | libc::SYS_pidfd_open => &[0],
+        libc::SYS_kcmp | libc::SYS_rt_tgsigqueueinfo => &[0, 1],
+        libc::SYS_getpriority | libc::SYS_ioprio_get | libc::SYS_ioprio_set => &[1],
+        _ => &[],
+    };
+    for place in places {
+        arguments[*place] = processes::to_kernel(arguments[*place] as libc::pid_t) as u64;
     }
     arguments
 }

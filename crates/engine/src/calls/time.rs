@@ -5,7 +5,6 @@ use crate::engine::{charge, engine};
 use crate::process_id;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::clock::{self, EPOCH_SECONDS, NANOSECONDS};
-use crate::threads::processes;
 use core::ffi::{c_int, c_long, c_void};
 
 fn charge_read() {
@@ -122,7 +121,7 @@ stand_ins! {
 
     fn clock_getcpuclockid(process: libc::pid_t, into: *mut c_int) -> c_int {
         if process != 0 && process != process_id::OWN {
-            return own(processes::to_kernel(process), into);
+            return own(process_id::to_kernel(process), into);
         }
         // SAFETY: the caller's variable.
         unsafe { *into = libc::CLOCK_PROCESS_CPUTIME_ID };

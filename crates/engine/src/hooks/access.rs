@@ -193,7 +193,7 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 }
 
 /// The same of a read-modify-write that `asks` for something: see [`Look::asks`](crate::scheduling::look::Look::asks).
-pub fn looked_for(asks: u32, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
+pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address, pc);
     let engine = engine();
     let fiber = &mut fibers()[engine.sched.fiber];

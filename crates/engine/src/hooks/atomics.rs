@@ -171,7 +171,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
 enum Updates {
     /// It may take a lock, and may have failed if it changed nothing.
     May,
-    /// The same, by these bits.
+    /// The same: it sets or clears these bits.
     Bits(u64),
     /// The same, with a new value that does not depend on the old one.
     Exchanges,
@@ -192,7 +192,7 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
         run_ahead::lost(engine().sim.cpu as u32);
         let asks = match what {
-            Updates::Bits(bits) => (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
+            Updates::Bits(bits) => bits,
             _ => 0,
         };
         looked_for(asks, address, pc, size, old, AccessKind::Rmw, true);
@@ -275,7 +275,7 @@ macro_rules! atomic_hooks {
                 if !active() {
                     return native(at).fetch_and(value, SeqCst);
                 }
-                update_as(Updates::Bits(value as u64), at, $bytes, pc, |old| Some(old & value as u64)) as $type
+                update_as(Updates::Bits(!value as u64), at, $bytes, pc, |old| Some(old & value as u64)) as $type
             }
             extern "C" fn or(at: u64, value: $type, _order: u32, pc: u64) -> $type {
                 if !active() {

@@ -116,7 +116,10 @@ fn pace(begin: Ticks) -> Pace {
     let slept = fibers()[longest].slept;
     let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
-    let last_began = fibers().iter().map(|fiber| fiber.spins.started).max().unwrap_or(begin);
+    let mut began: Vec<Ticks> = fibers().iter().map(|fiber| fiber.spins.started.min(now())).collect();
+    began.sort_unstable();
+    // Nine tenths, rounded up: a few that follow late say nothing of the others.
+    let most_began = began.get((began.len() * 9).div_ceil(10).saturating_sub(1)).copied().unwrap_or(begin);
     let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
     Pace {
         blocks: SAMPLES.with(|samples| samples.blocks()),
@@ -126,7 +129,7 @@ fn pace(begin: Ticks) -> Pace {
         slept_at: slept.pc,
         sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
         sleeps_at: longest_sleep.pc,
-        begun: cycles(last_began.saturating_sub(begin)),
+        begun: cycles(most_began.saturating_sub(begin)),
         clock_reads,
         alarms,
         timer: cycles(longest_alarm),

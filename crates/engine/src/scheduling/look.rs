@@ -17,8 +17,8 @@ pub struct Spun {
 #[derive(Clone, Copy)]
 pub struct Look {
     pub cpu: u32,
-    /// What a read-modify-write asks for, as a hash; 0: a load, or it does not matter.
-    pub asks: u32,
+    /// The bits that a read-modify-write sets or clears, of those that each of the loop's did; 0: a load, or it does not matter.
+    pub asks: u64,
     pub pc: u64,
     pub address: u64,
     pub value: u64,

@@ -26,7 +26,7 @@ pub struct Found {
     pub value: u64,
     pub what: AccessKind,
     /// As in [`Look::asks`].
-    pub asks: u32,
+    pub asks: u64,
     /// Is it an acquire load, or stronger? A wait orders what follows by one.
     pub orders: bool,
     pub at: Ticks,
@@ -69,6 +69,8 @@ pub struct Spins {
     read: [Watched; LOOKS],
     /// What ended the current spin: a word that changed. No place: nothing yet.
     ended: Look,
+    /// Time of skips that no sample of the fiber has taken off yet.
+    pub unsampled: Ticks,
     /// When the fiber first ran, or the region of interest began.
     pub started: Ticks,
     /// Counted as spinning, and found not to be.
@@ -102,6 +104,7 @@ impl Spins {
             rested: (0, 0),
             read: [Watched::default(); LOOKS],
             ended: NOTHING,
+            unsampled: 0,
             started: 0,
             refused: Spun::default(),
             alike: Alike::default(),
@@ -166,8 +169,13 @@ impl Spins {
         let stalled = found.stall + self.converted;
         let slot = self.slot(found.pc);
         let look = &mut self.looks[slot];
-        // Bits of a map are looked at one after the other, and nobody waits for any.
-        let again = look.pc == found.pc && look.address == found.address && look.asks == found.asks;
+        // Bits of a map are looked at one after the other, and nobody waits for any; a lock's bit is asked for each time.
+        let asks = look.asks & found.asks;
+        let same_question = asks != 0 || look.asks == found.asks;
+        let again = look.pc == found.pc && look.address == found.address && same_question;
+        if again {
+            look.asks = asks;
+        }
         let time = found.at.saturating_sub(look.at);
         let stall = stalled.saturating_sub(look.stall);
         let same = again && look.value == found.value;
@@ -504,6 +512,7 @@ impl Spins {
 
     /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
     pub fn skipped(&mut self, time: Ticks) {
+        self.unsampled += time;
         for (slot, look) in self.looks.iter_mut().enumerate().filter(|(_, look)| look.pc != 0) {
             look.at += time;
             if look.pc == self.turns.pc {

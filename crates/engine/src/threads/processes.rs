@@ -70,7 +70,7 @@ stand_ins! {
 
     fn setpgid(process: pid_t, group: pid_t) -> c_int {
         sched::enter_kernel();
-        own(to_kernel(process), process_id::to_kernel(group))
+        own(process_id::to_kernel(process), process_id::to_kernel(group))
     }
 
     fn getpriority(which: u32, who: u32) -> c_int {
@@ -101,7 +101,13 @@ pub extern "C" fn of_process(arguments: &mut Arguments, _pc: u64) {
     arguments.rdi = to_kernel(arguments.rdi as pid_t) as u64;
 }
 
+/// The same where a thread's ID is no process's.
+pub extern "C" fn of_process_alone(arguments: &mut Arguments, _pc: u64) {
+    sched::enter_kernel();
+    arguments.rdi = process_id::to_kernel(arguments.rdi as pid_t) as u64;
+}
+
 before! {
-    crate::threads::processes::of_process => sched_rr_get_interval process_vm_readv process_vm_writev
-        pidfd_open;
+    crate::threads::processes::of_process => sched_rr_get_interval process_vm_readv process_vm_writev;
+    crate::threads::processes::of_process_alone => pidfd_open;
 }

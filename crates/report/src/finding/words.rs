@@ -258,7 +258,7 @@ fn not_running(point: &Point) -> String {
 
 /// Where threads were still being created when this share of the run was over, that says why others are missing.
 const CREATING: f64 = 0.3;
-const BEGAN: &str = "threads began after";
+const BEGAN: &str = "threads had begun only after";
 
 fn created(run: &RunFacts) -> String {
     if units::share(run.pace.begun, run.cycles) < CREATING {
@@ -266,7 +266,7 @@ fn created(run: &RunFacts) -> String {
     }
     let time = |cycles: u64| units::duration(cycles as f64 / run.clock_hz.max(1) as f64);
     format!(
-        ", as the last of {} threads began after {} of the run's {}",
+        ", as nine of ten of its {} threads had begun only after {} of the run's {}",
         run.threads,
         time(run.pace.begun),
         time(run.cycles)
@@ -287,6 +287,7 @@ fn capitalized(sentence: &str) -> String {
 /// Idleness, and then what the few busy CPUs waited for.
 fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
+    let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
     let second = match second {
         Cause::Lines(group) => {
             let advice = Marks::of(point.explained).more_work();
@@ -295,6 +296,8 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
         }
         other => cause(curve, point, other),
     };
+    // Said once.
+    let second = if alone.is_empty() { second } else { second.replace(&alone, "") };
     format!("{idle} Besides, {second}")
 }
 

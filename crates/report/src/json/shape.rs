@@ -168,7 +168,7 @@ pub struct Function<'a> {
     pub self_percent: f64,
     pub total_percent: f64,
     /// Of the run's time.
-    pub latency_percent: f64,
+    pub latency_percent: Option<f64>,
     pub self_time: Time,
 }
 

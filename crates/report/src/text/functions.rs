@@ -54,7 +54,7 @@ fn row(function: &Function) -> Vec<String> {
     vec![
         units::percent(function.self_percent / 100.0),
         units::percent(function.total_percent / 100.0),
-        units::percent(function.latency_percent / 100.0),
+        function.latency_percent.map_or("-".into(), |latency| units::percent(latency / 100.0)),
         units::about(units::share(time.stall + time.spin, on_cpu)),
         function.name.clone(),
         source(function.file.as_deref(), function.line),

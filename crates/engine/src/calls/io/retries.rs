@@ -12,6 +12,7 @@ use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
+use crate::threads::processes;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -165,8 +166,29 @@ fn change_semaphores(
     })
 }
 
+/// With a `struct f_owner_ex`: of two words, what kind of ID, and the ID.
+const F_SETOWN_EX: c_int = 15;
+const F_GETOWN_EX: c_int = 16;
+
+fn set_owner(fd: c_int, argument: u64) -> i64 {
+    let Some([kind, id]) = peek::fetch(argument as *const [i32; 2]) else { return -i64::from(libc::EFAULT) };
+    let owner = [kind, processes::to_kernel(id)];
+    // SAFETY: a copy of the program's structure.
+    unsafe { sys::syscall!(libc::SYS_fcntl, fd, F_SETOWN_EX, owner.as_ptr(); 0, 0, 0) }
+}
+
+/// The kernel has put the ID of a process there.
+fn see(at: u64) {
+    if let Some(id) = peek::fetch(at as *const i32) {
+        peek::put(at as *mut i32, process_id::seen(id));
+    }
+}
+
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
 fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
+    if command == F_SETOWN_EX {
+        return set_owner(fd, argument);
+    }
     let argument = match command {
         libc::F_SETOWN => of_either(argument as i32, process_id::to_kernel) as u64,
         _ => argument,
@@ -182,6 +204,14 @@ fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::copied(fd, code as c_int).into(),
         libc::F_GETOWN => of_either(code as i32, process_id::seen).into(),
+        F_GETOWN_EX if code == 0 => {
+            see(argument + 4);
+            code
+        }
+        libc::F_GETLK | libc::F_OFD_GETLK if code == 0 => {
+            see(argument + core::mem::offset_of!(libc::flock, l_pid) as u64);
+            code
+        }
         _ => code,
     }
 }

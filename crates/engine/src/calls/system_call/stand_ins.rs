@@ -107,9 +107,6 @@ pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
         SYS_creat => creat(*const c_char, c_uint);
         SYS_open => open(*const c_char, c_int, c_uint);
         SYS_openat => openat(c_int, *const c_char, c_int, c_uint);
-        SYS_fstat => fstat(c_int, *mut libc::stat);
-        SYS_lstat => lstat(*const c_char, *mut libc::stat);
-        SYS_statx => statx(c_int, *const c_char, c_int, c_uint, *mut libc::statx);
         SYS_stat => stat(*const c_char, *mut libc::stat);
         SYS_newfstatat => fstatat(c_int, *const c_char, *mut libc::stat, c_int);
         SYS_access => access(*const c_char, c_int);

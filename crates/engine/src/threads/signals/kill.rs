@@ -38,7 +38,8 @@ fn ends_at_once(target: Target, signal: c_int) -> bool {
 /// Does the call mean the calling process?
 fn is_self(process: libc::pid_t) -> bool {
     // SAFETY: no arguments.
-    process == 0 || process == OWN || process == -OWN && unsafe { libc::getpgrp() } == OWN
+    let is_own = process >= 0 && affinity::numbered(process).is_some();
+    is_own || process == -OWN && unsafe { libc::getpgrp() } == OWN
 }
 
 /// The kernel's ID of another process, or of a group if it is negative.
