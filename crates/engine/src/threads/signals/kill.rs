@@ -37,9 +37,11 @@ fn ends_at_once(target: Target, signal: c_int) -> bool {
 
 /// Does the call mean the calling process?
 fn is_self(process: libc::pid_t) -> bool {
+    if process >= 0 {
+        return affinity::numbered(process).is_some();
+    }
     // SAFETY: no arguments.
-    let is_own = process >= 0 && affinity::numbered(process).is_some();
-    is_own || process == -OWN && unsafe { libc::getpgrp() } == OWN
+    process == -OWN && unsafe { libc::getpgrp() } == OWN
 }
 
 /// The kernel's ID of another process, or of a group if it is negative.
