@@ -97,6 +97,19 @@ fn of_a_word_that_nobody_takes_only_waits_are_known() {
     assert!((0.95..=1.02).contains(&waits), "{waits} of {waited}: {lock}");
 }
 
+/// Each arrival changes the word that all look at: who pauses in between waits all the same, however long the word takes to come.
+#[test]
+fn a_word_that_changes_at_each_look_is_waited_for_by_who_pauses() {
+    let program = program_with("truths/one_word_ticket.c", &[]);
+    let report = Simulation::of(&program).cpus("16").args("{cpus} 6000").report();
+    let (run, text) = (report.at(16), report.0["finding"]["text"].as_str().expect("a text").to_owned());
+    assert!(run.share("spin") > 0.8, "{}: {text}", run.share("spin"));
+    assert!(
+        text.contains("of thread time waits for the spun word ticket, longest in lock (one_word_ticket.c:"),
+        "{text}"
+    );
+}
+
 /// A run of `truths/queue_locks.c`: what it says of itself, its locks in the report, and what the report says.
 fn queued(how: &str) -> (f64, Vec<Value>, String) {
     let run = Simulation::of(&program("truths/queue_locks.c")).cpus("16").args(&format!("{{cpus}} {how}")).run();

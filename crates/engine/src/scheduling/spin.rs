@@ -199,7 +199,8 @@ impl Spins {
         } else if self.turns.pc == 0 && look.pc != self.turns.impure {
             self.turns.begin(look.pc);
         }
-        let backs_off = paused > time / 2;
+        // Of the time in which it could do something else: a contended word takes long to arrive.
+        let backs_off = paused > time.saturating_sub(stall) / 2;
         let part = (spun || again && backs_off && !computes).then(|| self.goes_on_until(found, stalled));
         if !spun {
             self.replace(found, stalled, again);

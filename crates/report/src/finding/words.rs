@@ -266,7 +266,7 @@ fn created(run: &RunFacts) -> String {
     }
     let time = |cycles: u64| units::duration(cycles as f64 / run.clock_hz.max(1) as f64);
     format!(
-        ", as nine of ten of its {} threads had begun only after {} of the run's {}",
+        ", as nine of ten of its {} {BEGAN} {} of the run's {}",
         run.threads,
         time(run.pace.begun),
         time(run.cycles)
