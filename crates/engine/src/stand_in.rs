@@ -84,6 +84,11 @@ pub fn failed(error: core::ffi::c_int) -> core::ffi::c_int {
     -1
 }
 
+/// The same of an error that may be none: for calls that set errno where others of their family return the error.
+pub fn as_errno(error: core::ffi::c_int) -> core::ffi::c_int {
+    if error == 0 { 0 } else { failed(error) }
+}
+
 /// What a system call's wrapper returns for what the system call returned.
 pub fn result(code: i64) -> isize {
     if code < 0 { failed(-code as core::ffi::c_int) as isize } else { code as isize }

@@ -6,7 +6,7 @@ use crate::carrier::Carrier;
 use crate::engine::note;
 use crate::scheduling::sched;
 use crate::stacks::STACK;
-use crate::stand_in::{failed, stand_ins_at};
+use crate::stand_in::{as_errno, failed, stand_ins_at};
 use crate::threads::affinity;
 use crate::threads::processes;
 use core::ffi::c_int;
@@ -40,10 +40,6 @@ fn exchange(kept: usize, new: *const rlimit, old: *mut rlimit, pc: u64) -> c_int
         *old = known;
     }
     0
-}
-
-fn as_errno(error: c_int) -> c_int {
-    if error == 0 { 0 } else { failed(error) }
 }
 
 /// What all of them do: our own answer for the calling process, or libc's.

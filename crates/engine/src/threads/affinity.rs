@@ -5,7 +5,7 @@ use crate::process_id;
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
-use crate::stand_in::{failed, stand_ins};
+use crate::stand_in::{as_errno, stand_ins};
 use crate::threads::cpus;
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -78,11 +78,6 @@ pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
         return Ok(current().affinity.clone());
     }
     words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)
-}
-
-/// Calls that name a thread by its number set errno; those that name a pthread_t return it.
-fn as_errno(error: c_int) -> c_int {
-    if error == 0 { 0 } else { failed(error) }
 }
 
 /// Before the run begins: the first CPUs, as many as there will be. Returns the error.

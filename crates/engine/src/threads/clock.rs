@@ -4,6 +4,7 @@ use crate::counts::pace::PACE;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::peek;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -84,6 +85,12 @@ pub fn ticks_when(clock: c_int, nanoseconds: u64) -> Option<Ticks> {
         Some(ahead) => now() + ticks_of(ahead),
         None => 0,
     })
+}
+
+/// Nanoseconds of the program's variable, as a time that something may last; or the error: it cannot be read, or is none.
+pub fn nanoseconds_at(time: *const libc::timespec) -> Result<u64, c_int> {
+    let time = peek::fetch(time).ok_or(libc::EFAULT)?;
+    nanoseconds_in(&time).filter(|_| time.tv_sec >= 0).ok_or(libc::EINVAL)
 }
 
 /// Nanoseconds of a `timespec`; `None` if it is no valid one. What is before 0 is 0.

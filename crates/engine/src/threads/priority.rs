@@ -7,7 +7,7 @@ use crate::engine::note;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
-use crate::stand_in::{failed, stand_ins_at};
+use crate::stand_in::{as_errno, failed, stand_ins_at};
 use crate::state::pthread::Priority;
 use crate::threads::affinity;
 use core::ffi::c_int;
@@ -69,10 +69,6 @@ fn set(fiber: Option<usize>, policy: Option<c_int>, value: c_int, pc: u64) -> c_
     let priority = &mut fibers()[fiber].thread.priority;
     (priority.policy, priority.value) = (policy, value);
     0
-}
-
-fn as_errno(error: c_int) -> c_int {
-    if error == 0 { 0 } else { failed(error) }
 }
 
 /// The priority that the caller's variable holds.

@@ -89,7 +89,10 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
     let though = if scales(point) && compared(curve, point) && has_threads(point) { "It scales, yet " } else { "" };
     match cause {
         Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
-        Cause::Lock(lock) => though.to_string() + &lock_sentence(point, lock),
+        Cause::Lock(lock) => {
+            let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
+            format!("{though}{}{alone}", lock_sentence(point, lock))
+        }
         Cause::ManyLines => many_lines_sentence(point),
         Cause::Idle(None) => format!("No line or lock stands out: {}", idle_sentence(point)),
         Cause::Idle(Some(second)) => idle_before(curve, point, second),
@@ -119,8 +122,7 @@ fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
         _ if guards_sleepers(lock.worst()) => taken(lock.acquisitions, lock.contended) + &sleepers(point, lock),
         _ => taken(lock.acquisitions, lock.contended),
     };
-    let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
-    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}{alone}", all_locks(point, lock))
+    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
 }
 
 /// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
@@ -287,17 +289,16 @@ fn capitalized(sentence: &str) -> String {
 /// Idleness, and then what the few busy CPUs waited for.
 fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
     let idle = capitalized(&idle_sentence(point));
-    let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
     let second = match second {
         Cause::Lines(group) => {
             let advice = Marks::of(point.explained).more_work();
             let lines = lines_sentence(point, group);
             if idle.contains(&advice) { lines } else { format!("{lines} {advice}") }
         }
+        // The first sentence has said what ran alone.
+        Cause::Lock(lock) => lock_sentence(point, lock),
         other => cause(curve, point, other),
     };
-    // Said once.
-    let second = if alone.is_empty() { second } else { second.replace(&alone, "") };
     format!("{idle} Besides, {second}")
 }
 

@@ -25,9 +25,7 @@ fn deadline_of(time: *const libc::timespec) -> Result<Option<Ticks>, c_int> {
     if time.is_null() {
         return Ok(None);
     }
-    let time = peek::fetch(time).ok_or(libc::EFAULT)?;
-    let nanoseconds = clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0).ok_or(libc::EINVAL)?;
-    Ok(Some(now().saturating_add(clock::ticks_of(nanoseconds))))
+    Ok(Some(now().saturating_add(clock::ticks_of(clock::nanoseconds_at(time)?))))
 }
 
 /// What a call returns that has come so far, when one of its messages gives `code`.

@@ -38,8 +38,7 @@ fn after_timespec(time: *const libc::timespec) -> Result<Limit, c_int> {
     if time.is_null() {
         return Ok(Limit::Forever);
     }
-    let time = peek::fetch(time).ok_or(libc::EFAULT)?;
-    clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0).map(after).ok_or(libc::EINVAL)
+    clock::nanoseconds_at(time).map(after)
 }
 
 /// libc copies the time before it makes the call: if that cannot be read, the program faults.

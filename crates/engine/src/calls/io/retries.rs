@@ -153,11 +153,10 @@ fn change_semaphores(
     let tries = if time.is_null() {
         tries(waits)
     } else {
-        let Some(time) = peek::fetch(time) else { return -i64::from(libc::EFAULT) };
-        match clock::nanoseconds_in(&time).filter(|_| time.tv_sec >= 0) {
-            None => return -i64::from(libc::EINVAL),
-            Some(_) if !waits => Tries::Once,
-            Some(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
+        match clock::nanoseconds_at(time) {
+            Err(error) => return -i64::from(error),
+            Ok(_) if !waits => Tries::Once,
+            Ok(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
         }
     };
     retry(tries, Object::semaphores(call, set, pc), libc::EAGAIN, || {
