@@ -50,11 +50,11 @@ stand_ins! {
         process_id::seen(own(to_kernel(process)))
     }
 
-    /// The session is that of the program's parent, which began no other.
+    /// The session is that of the program's parent, which began no other: 0 where it was begun outside the container.
     fn getsid(process: pid_t) -> pid_t {
         sched::enter_kernel();
         let session = own(to_kernel(process));
-        let is_parents = session > 0 && session != sys::process() && session == own(0);
+        let is_parents = session >= 0 && session != sys::process() && session == own(0);
         if is_parents { PARENT } else { process_id::seen(session) }
     }
 
