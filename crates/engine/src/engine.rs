@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
+use crate::carrier::Carrier;
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::state::scheduler::Scheduler;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
@@ -13,23 +14,16 @@ use corefold_recording::Note;
 use corefold_sim::{Options, Sim};
 
 pub struct Engine {
-    pub launch: Launch,
     pub sim: Sim,
     pub sched: Scheduler,
-    pub notes: Vec<Note>,
 }
 
-impl Engine {
-    /// The seed of all randomness; the plain schedule has one, too.
-    pub fn seed(&self) -> u64 {
-        self.launch.seed.max(1)
-    }
-}
-
-struct Slot(UnsafeCell<Option<Engine>>);
-// SAFETY: only the carrier thread touches the engine; all others are parked or not simulated.
-unsafe impl Sync for Slot {}
-static ENGINE: Slot = Slot(UnsafeCell::new(None));
+struct Slot<T>(UnsafeCell<Option<T>>);
+// SAFETY: only the carrier thread touches what is in it; all others are parked or not simulated.
+unsafe impl<T> Sync for Slot<T> {}
+static ENGINE: Slot<Engine> = Slot(UnsafeCell::new(None));
+static LAUNCH: Slot<Launch> = Slot(UnsafeCell::new(None));
+static NOTES: Carrier<Vec<Note>> = Carrier::new(Vec::new());
 /// Read by threads that are not simulated, too: Relaxed, as it changes only while there is one thread.
 pub static ACTIVE: AtomicBool = AtomicBool::new(false);
 
@@ -45,8 +39,28 @@ pub fn engine() -> &'static mut Engine {
     // SAFETY: one carrier; callers do not keep the reference across a switch.
     match unsafe { &mut *ENGINE.0.get() } {
         Some(engine) => engine,
-        None => crate::sys::engine_fault("the simulation was used before it was initialised"),
+        None => uninitialised(),
     }
+}
+
+/// What the simulation was asked for: it does not change.
+#[inline]
+pub fn launch() -> &'static Launch {
+    // SAFETY: written once, before anybody reads it.
+    match unsafe { &*LAUNCH.0.get() } {
+        Some(launch) => launch,
+        None => uninitialised(),
+    }
+}
+
+/// The seed of all randomness; the plain schedule has one, too.
+pub fn seed() -> u64 {
+    launch().seed.max(1)
+}
+
+#[cold]
+fn uninitialised() -> ! {
+    crate::sys::engine_fault("the simulation was used before it was initialised")
 }
 
 /// Begins the simulation with the calling thread as its first fiber.
@@ -55,9 +69,11 @@ pub fn begin(launch: Launch) {
     let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
     let sched = Scheduler::new(&launch);
-    let engine = Engine { launch, sim, sched, notes: Vec::new() };
-    // SAFETY: the process has one thread as yet.
-    unsafe { *ENGINE.0.get() = Some(engine) };
+    // SAFETY: the process has one thread as yet, and nobody has read them.
+    unsafe {
+        *LAUNCH.0.get() = Some(launch);
+        *ENGINE.0.get() = Some(Engine { sim, sched });
+    }
     ACTIVE.store(true, Ordering::Relaxed);
 }
 
@@ -88,26 +104,30 @@ pub fn computed(cycles: u32) -> Ticks {
 
 /// The same where all hardware threads of the core are busy.
 pub fn beside_sibling(alone: Ticks) -> Ticks {
-    let machine = &engine().launch.machine;
+    let machine = &launch().machine;
     let shared = alone * u64::from(machine.threads_per_core) * 100 / u64::from(machine.core.smt_percent.max(1));
     shared.max(alone)
 }
 
 /// The same for where `address` itself lies.
 #[inline]
-pub fn slot_of(address: u64) -> &'static mut Tag {
+pub fn slot_of(address: u64) -> &'static Cell<Tag> {
     let first = line_start(address) >> SHADOW_SHIFT;
     // SAFETY: the shadow covers every user address, and only the carrier touches it.
-    unsafe { &mut *((SHADOW + first * 4) as *mut Tag) }
+    unsafe { &*((SHADOW + first * 4) as *const Cell<Tag>) }
 }
 
 /// Prints a note, once for each place, that something is not simulated as it behaves natively.
 pub fn note(text: &str, pc: u64) {
-    let notes = &mut engine().notes;
-    match notes.iter_mut().find(|n| n.text == text && n.pc == pc) {
+    NOTES.with(|notes| match notes.iter_mut().find(|n| n.text == text && n.pc == pc) {
         Some(note) => note.count += 1,
         None => notes.push(Note { text: String::from(text), pc, count: 1 }),
-    }
+    });
+}
+
+/// All notes of the run.
+pub fn notes() -> Vec<Note> {
+    NOTES.with(|notes| notes.clone())
 }
 
 /// The first byte of the line that `address` lies on.
@@ -118,17 +138,17 @@ pub fn line_start(address: u64) -> u64 {
 
 #[inline]
 pub fn line_bytes() -> u64 {
-    u64::from(engine().launch.machine.line_bytes)
+    u64::from(launch().machine.line_bytes)
 }
 
 /// Nanoseconds that so many ticks last.
 pub fn nanoseconds_of(ticks: Ticks) -> u64 {
     let cycles = u128::from(ticks / TICKS_PER_CYCLE);
-    (cycles * 1_000_000_000 / u128::from(engine().launch.machine.clock_hz.max(1))) as u64
+    (cycles * 1_000_000_000 / u128::from(launch().machine.clock_hz.max(1))) as u64
 }
 
 /// Ticks that last so many nanoseconds.
 pub fn ticks_of(nanoseconds: u64) -> Ticks {
-    let ticks = u128::from(nanoseconds) * u128::from(engine().launch.machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
+    let ticks = u128::from(nanoseconds) * u128::from(launch().machine.clock_hz) * u128::from(TICKS_PER_CYCLE);
     (ticks / 1_000_000_000).min(u128::from(u64::MAX / 4)) as u64
 }

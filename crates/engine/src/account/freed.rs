@@ -10,6 +10,7 @@ use crate::storage::objects;
 use crate::sys;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::cell::Cell;
 use corefold_recording::{AccessKind, Misuse, Object};
 
 const GRAIN: u64 = 16;
@@ -36,10 +37,10 @@ pub fn map() -> bool {
     sys::map_at(HEAP_FREED, HEAP_BYTES / GRAIN / 8)
 }
 
-fn bit(address: u64) -> (&'static mut u64, u64) {
+fn bit(address: u64) -> (&'static Cell<u64>, u64) {
     let grain = (address - HEAP) / GRAIN;
     // SAFETY: the bitmap covers the heap, and only the carrier uses it.
-    (unsafe { &mut *((HEAP_FREED + grain / 64 * 8) as *mut u64) }, 1 << (grain % 64))
+    (unsafe { &*((HEAP_FREED + grain / 64 * 8) as *const Cell<u64>) }, 1 << (grain % 64))
 }
 
 fn grains(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
@@ -49,7 +50,7 @@ fn grains(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
 /// The object is freed now, in a call from `pc`.
 pub fn bury(object: Object, pc: u64) {
     let Object { address, bytes, .. } = object;
-    grains(address, bytes).map(bit).for_each(|(word, bit)| *word |= bit);
+    grains(address, bytes).map(bit).for_each(|(word, bit)| word.set(word.get() | bit));
     let thread = engine().sched.fiber as u32;
     let grave = Grave { object, thread, stack: stack_here(pc) };
     FREED.with(|freed| freed.graves.insert(address, grave));
@@ -78,7 +79,7 @@ pub fn spoil(address: u64, bytes: u64) {
 
 /// The memory is reused.
 pub fn dig_out(address: u64, bytes: u64) {
-    grains(address, bytes).map(bit).for_each(|(word, bit)| *word &= !bit);
+    grains(address, bytes).map(bit).for_each(|(word, bit)| word.set(word.get() & !bit));
     FREED.with(|freed| freed.graves.remove(&address));
 }
 
@@ -88,7 +89,7 @@ pub fn check(address: u64, size: u64, pc: u64, what: AccessKind) {
         return;
     }
     let (word, bit) = bit(address);
-    if *word & bit != 0 {
+    if word.get() & bit != 0 {
         misused(address, pc, Some(what));
     }
     let last = address + size.max(1) - 1;

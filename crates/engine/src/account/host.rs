@@ -11,7 +11,7 @@ pub use calls::count;
 
 use crate::code::innermost;
 use crate::code::modules;
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::sys;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -66,7 +66,7 @@ pub fn own<T>(calls: impl FnOnce() -> T) -> T {
 
 /// The simulation has begun.
 pub fn begin() {
-    if engine().launch.measure_host {
+    if launch().measure_host {
         MEASURED.store(true, Relaxed);
         sampler::begin();
         written::begin();
@@ -100,7 +100,7 @@ pub fn finish(is_estimated: fn(u64) -> bool) {
     sampler::end();
     // SAFETY: as above.
     let ended = unsafe { (*ENDED.0.get()).take() };
-    let mut path = engine().launch.host_output().into_bytes();
+    let mut path = launch().host_output().into_bytes();
     path.push(0);
     _ = sys::write_file(&path, &encode_host(&ended.unwrap_or_else(|| measured(is_estimated))));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
 use crate::calls::topology::MEMORY_KB;
-use crate::engine::{active, charge, engine};
+use crate::engine::{active, charge, engine, launch};
 use crate::real::real;
 use crate::scheduling::sched::enter_kernel;
 use crate::stand_in::stand_ins;
@@ -41,7 +41,7 @@ pub extern "C" fn sysconf(name: c_int) -> c_long {
 fn of_machine(name: c_int) -> Option<c_long> {
     Some(match name {
         libc::_SC_LEVEL1_DCACHE_LINESIZE | libc::_SC_LEVEL2_CACHE_LINESIZE | libc::_SC_LEVEL3_CACHE_LINESIZE => {
-            c_long::from(engine().launch.machine.line_bytes)
+            c_long::from(launch().machine.line_bytes)
         }
         libc::_SC_PHYS_PAGES => PAGES,
         libc::_SC_AVPHYS_PAGES => PAGES / 2,
@@ -80,7 +80,7 @@ stand_ins! {
     }
 
     fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
-        charge(engine().launch.machine.system.clock_read);
+        charge(launch().machine.system.clock_read);
         let here = engine().sim.cpu as c_uint;
         // SAFETY: the caller's variables.
         unsafe {
@@ -88,7 +88,7 @@ stand_ins! {
                 *cpu = here;
             }
             if !node.is_null() {
-                *node = engine().launch.machine.socket_of(here);
+                *node = launch().machine.socket_of(here);
             }
         }
         0

@@ -4,7 +4,7 @@
 //! The caller pays for each interrupt that it sends, and waits until the slowest CPU has drained its outstanding
 //! accesses; every CPU that is interrupted loses the time of the handler.
 use crate::calls::sleep;
-use crate::engine::{engine, now};
+use crate::engine::{engine, launch, now};
 use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
 use crate::sys;
@@ -54,7 +54,7 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
         GET_REGISTRATIONS => registered.into(),
         GLOBAL => {
             crate::threads::signals::pending::deafly(|| {
-                _ = sleep::until(now() + ticks(engine().launch.machine.system.grace_period))
+                _ = sleep::until(now() + ticks(launch().machine.system.grace_period))
             });
             0
         }
@@ -82,7 +82,7 @@ fn interrupt(only: Option<usize>) {
     if targets.is_empty() {
         return;
     }
-    let system = &e.launch.machine.system;
+    let system = &launch().machine.system;
     // Waiting for the interrupt controller: a busy SMT sibling does not slow that down.
     hot!().clock += ticks(system.interrupt_send) * targets.len() as u64;
     // The clock of a CPU that skips a spin is ahead, at its next read.

@@ -2,7 +2,7 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{engine, note};
+use crate::engine::{engine, launch, note};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
@@ -18,7 +18,7 @@ const ALLOWED: u64 = 4;
 type Result = core::result::Result<c_long, c_int>;
 
 fn all_nodes() -> u64 {
-    let launch = &engine().launch;
+    let launch = &launch();
     u64::MAX >> (64 - Topology { machine: &launch.machine, cpus: launch.cpus }.nodes().clamp(1, 64))
 }
 
@@ -108,5 +108,5 @@ fn node_of(address: u64) -> Option<c_int> {
 }
 
 fn node_here() -> c_int {
-    engine().launch.machine.socket_of(engine().sim.cpu as u32) as c_int
+    launch().machine.socket_of(engine().sim.cpu as u32) as c_int
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Randomness from the run's seed: the same calls in the same order get the same bytes.
 use crate::carrier::Carrier;
-use crate::engine::{charge, engine};
+use crate::engine::{charge, seed};
 use crate::hooks::access::range_write;
 use crate::scheduling::peek;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
@@ -15,7 +15,7 @@ const FOR_PROGRAM: u64 = 1;
 const FOR_START: u64 = 2;
 
 fn draw<R>(work: impl FnOnce(&mut Stream) -> R) -> R {
-    STREAM.with(|stream| work(stream.get_or_insert_with(|| Stream::new(engine().seed(), FOR_PROGRAM))))
+    STREAM.with(|stream| work(stream.get_or_insert_with(|| Stream::new(seed(), FOR_PROGRAM))))
 }
 
 /// The next bytes.
@@ -27,7 +27,7 @@ pub fn fill(bytes: &mut [u8]) {
 pub fn sixteen_bytes() -> *const u8 {
     let new = || {
         let mut bytes = [0; 16];
-        Stream::new(engine().seed(), FOR_START).fill(&mut bytes);
+        Stream::new(seed(), FOR_START).fill(&mut bytes);
         bytes
     };
     AT_RANDOM.with(|bytes| bytes.get_or_insert_with(new).as_ptr())

@@ -3,7 +3,7 @@
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
 use crate::calls::topology::{File, Topology, meminfo, own_stat};
 use crate::carrier::Carrier;
-use crate::engine::{engine, nanoseconds_of, now};
+use crate::engine::{launch, nanoseconds_of, now};
 use crate::parameters;
 use crate::passing::{Arguments, before};
 use crate::process_id;
@@ -45,7 +45,7 @@ const DIRECTORIES: [(&str, &str); 4] = [
 ];
 
 fn topology() -> Topology<'static> {
-    let launch = &engine().launch;
+    let launch = &launch();
     Topology { machine: &launch.machine, cpus: launch.cpus }
 }
 
@@ -180,7 +180,7 @@ fn root() -> Option<String> {
 fn show_cpu(root: &str, cpu: u32) {
     if cpu < topology().cpus && SHOWN.with(|shown| shown.cpus.insert(cpu)) {
         write_all(root, &topology().of_cpu(cpu));
-        let node = engine().launch.machine.socket_of(cpu);
+        let node = launch().machine.socket_of(cpu);
         make_directory(&format!("{root}/cpu/cpu{cpu}/node{node}"));
         make_directory(&format!("{root}/node/node{node}/cpu{cpu}"));
     }

@@ -6,7 +6,7 @@ mod stand_ins;
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
 use crate::calls::memory_policy;
-use crate::engine::{active, engine, note};
+use crate::engine::{active, engine, launch, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
 use crate::stand_in::failed;
@@ -192,7 +192,7 @@ fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_long {
             *cpu = here;
         }
         if let Some(node) = node.as_mut() {
-            *node = engine().launch.machine.socket_of(here);
+            *node = launch().machine.socket_of(here);
         }
     }
     0

@@ -2,7 +2,7 @@
 //! Temporary files. Their names come from the seed, as they may show in a recording; and from the number
 //! of CPUs, as runs with several go on side by side.
 use crate::carrier::Carrier;
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
 use crate::sys;
@@ -12,7 +12,7 @@ use corefold_sim::random::Stream;
 static NAMES: Carrier<Option<Stream>> = Carrier::new(None);
 
 fn next_name() -> u64 {
-    let launch = &engine().launch;
+    let launch = &launch();
     let new = || Stream::new(launch.seed.max(1), FOR_NAMES | u64::from(launch.cpus));
     NAMES.with(|names| names.get_or_insert_with(new).draw())
 }

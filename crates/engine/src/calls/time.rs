@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading clocks: all show virtual time. A clock is read in user space, through the vDSO, so that it
 //! costs little and lets nobody else go first.
-use crate::engine::{charge, engine};
+use crate::engine::{charge, launch};
 use crate::process_id;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::clock::{self, EPOCH_SECONDS, NANOSECONDS};
 use core::ffi::{c_int, c_long, c_void};
 
 fn charge_read() {
-    charge(engine().launch.machine.system.clock_read);
+    charge(launch().machine.system.clock_read);
 }
 
 /// Linux's `USER_HZ`: what `times` counts in.

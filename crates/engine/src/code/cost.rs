@@ -3,7 +3,7 @@
 use crate::code::mapped::Mapped;
 use crate::code::modules;
 use crate::engine::charge;
-use crate::engine::{beside_sibling, engine};
+use crate::engine::{beside_sibling, launch};
 use crate::hot::hot;
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use corefold_block::{Core, inline};
@@ -37,7 +37,7 @@ pub fn core() -> Core {
         chains,
         taken_branch,
         ..
-    } = engine().launch.machine.core;
+    } = launch().machine.core;
     Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, chains, taken_branch }
 }
 

@@ -2,7 +2,7 @@
 //! Transfers of each line, by the places in the code that caused them.
 use crate::carrier::Carrier;
 use crate::counts::users::{Use, Users};
-use crate::engine::{engine, line_start};
+use crate::engine::{launch, line_start};
 use crate::storage::relayout::line_in_memory;
 use crate::storage::relayout::tag_of;
 use alloc::vec::Vec;
@@ -197,7 +197,7 @@ const KINDS: [AccessKind; 6] = [
 /// A second CPU has accessed the line: records the object there, as it may be freed later.
 pub fn line_shared(address: u64) {
     let line = line_start(address);
-    let objects = crate::storage::objects::objects_on(line, engine().launch.machine.line_bytes.into());
+    let objects = crate::storage::objects::objects_on(line, launch().machine.line_bytes.into());
     let (transfers, recent) = ([0; CLASSES], [NO_SITE; RECENT_SITES]);
     let shared = Shared { address: line, objects, transfers, users: Users::default(), recent };
     SITES.with(|sites| sites.lines.push(shared));
@@ -206,7 +206,7 @@ pub fn line_shared(address: u64) {
 /// A heap object is about to be freed: its shared lines record it, if it was allocated after
 /// they were first shared.
 pub fn freed(object: &Object) {
-    let bytes = u64::from(engine().launch.machine.line_bytes);
+    let bytes = u64::from(launch().machine.line_bytes);
     for line in (line_start(object.address)..object.address + object.bytes).step_by(bytes as usize) {
         if let Some(index) = tag_of(line).record_index() {
             SITES.with(|sites| sites.lines[index as usize].add(object));
@@ -286,7 +286,7 @@ impl Sites {
     /// Takes note of an access to a shared line, of whatever cost. Returns what it is in conflict with, should it
     /// have had to fetch the line, and whether it is of a kind that was not known.
     fn note(&mut self, line: u32, access: &Access) -> (Option<Conflict>, bool) {
-        let line_bytes = engine().launch.machine.line_bytes;
+        let line_bytes = launch().machine.line_bytes;
         let shared = &mut self.lines[line as usize];
         let offset = (access.address - shared.address) as u8;
         let by = Use { cpu: access.cpu, offset, size: access.size as u8, writes: access.kind.writes(), line_bytes };
@@ -297,19 +297,19 @@ impl Sites {
     pub fn is_waited_for(&mut self, line: u32, address: u64, size: u8) {
         let shared = &mut self.lines[line as usize];
         let offset = (address - shared.address) as u8;
-        shared.users.is_written(offset, size, engine().launch.machine.line_bytes);
+        shared.users.is_written(offset, size, launch().machine.line_bytes);
     }
 
     /// Has anybody written to the byte at `address`, of a shared line?
     pub fn was_written(&self, line: u32, address: u64) -> bool {
         let shared = &self.lines[line as usize];
-        shared.users.was_written((address - shared.address) as u8, 1, engine().launch.machine.line_bytes)
+        shared.users.was_written((address - shared.address) as u8, 1, launch().machine.line_bytes)
     }
 
     /// Time of loops that polled words which nobody wrote is not spin: they computed, or waited for the lines. Returns how
     /// much they did of either.
     pub fn take_unwritten_spins(&mut self) -> (Ticks, Ticks) {
-        let line_bytes = engine().launch.machine.line_bytes;
+        let line_bytes = launch().machine.line_bytes;
         let lines = &self.lines;
         let unwritten = |key: &Key| !lines[key.line as usize].users.was_written(key.offset, key.size, line_bytes);
         let spins = self.counts.iter_mut().filter(|(key, counts)| counts.spin > 0 && unwritten(key));

@@ -41,7 +41,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         return;
     }
     let mut event = event(What::Load, address, size as u32, pc, AccessKind::Read);
-    let tag = *tag_of(address);
+    let tag = tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
         ends_spin_by_store(address, pc);
         let spins = &mut current().spins;
@@ -65,7 +65,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    let own = || *tag_of(address) == Tag::private_dirty(engine().sim.cpu as u32);
+    let own = || tag_of(address) == Tag::private_dirty(engine().sim.cpu as u32);
     if keeps_to_stack(address) && !shown::all_accesses() && own() {
         return;
     }
@@ -219,7 +219,7 @@ pub fn keeps_to_stack(address: u64) -> bool {
 #[cold]
 fn keeps(address: u64) -> bool {
     let spins = &mut current().spins;
-    let tag = *tag_of(address);
+    let tag = tag_of(address);
     let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
     let keeps = only_own && spins.stores.compares(address);
     if keeps {

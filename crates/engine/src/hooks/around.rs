@@ -75,22 +75,26 @@ pub extern "C" fn around(frame: &Frame) {
         }
         Kind::String => string(frame, word),
         Kind::Block => {
-            captured().comes_round = 1;
+            with_captured(|captured| captured.comes_round = 1);
             blocks::visit(frame.pc + REST);
         }
         Kind::Unseen => unseen(word.size(), frame.pc),
     }
 }
 
-fn captured() -> &'static mut Captured {
+/// Lends what the running fiber's next read saves.
+fn with_captured(work: impl FnOnce(&mut Captured)) {
     let captured = hot!().captured;
-    // SAFETY: of the running fiber, which stays; hooks do not nest.
-    unsafe { &mut *captured }
+    // SAFETY: of the running fiber, which stays; hooks do not nest, and `work` asks for nothing else of the fiber.
+    work(unsafe { &mut *captured });
 }
 
 /// Saves registers where that is wanted, as [`crate::entry::look_entry`] does.
 fn capture(frame: &Frame) {
-    let captured = captured();
+    with_captured(|captured| capture_into(captured, frame));
+}
+
+fn capture_into(captured: &mut Captured, frame: &Frame) {
     let within = core::mem::take(&mut captured.comes_round) != 0;
     if captured.state == 0 {
         return;

@@ -9,7 +9,7 @@
 use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
-use crate::engine::{computed, engine};
+use crate::engine::{computed, engine, launch};
 use crate::hooks::delays;
 use crate::hooks::results;
 use crate::hooks::rounds;
@@ -165,7 +165,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     }
     if slow != Slow::NO {
         if slow.pauses > 0 {
-            current().spins.pauses(computed(slow.pauses * engine().launch.machine.core.pause));
+            current().spins.pauses(computed(slow.pauses * launch().machine.core.pause));
         }
         if slow.results_matter {
             results::begin(pc);
@@ -188,7 +188,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
 
 #[inline(never)]
 fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
-    let penalty = engine().launch.machine.core.mispredict;
+    let penalty = launch().machine.core.mispredict;
     let fiber = current();
     with(|branches| {
         branches.arrive(at, &mut fiber.branches);

@@ -2,7 +2,7 @@
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
 use crate::account::freed;
-use crate::engine::engine;
+use crate::engine::{engine, launch};
 use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
 use crate::scheduling::perturb::PERTURB;
@@ -25,7 +25,7 @@ const LOOK_AROUND: u32 = 50_000;
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(false, pc);
     freed::check(address, size, pc, what);
-    let (cpu, tag) = (engine().sim.cpu as u32, *tag_of(address));
+    let (cpu, tag) = (engine().sim.cpu as u32, tag_of(address));
     match what {
         AccessKind::Read => {
             current().spins.note_read(address);
@@ -102,7 +102,7 @@ pub fn look_around(pc: u64) {
         }
         p.looking_since
     });
-    let long = engine().launch.machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
+    let long = launch().machine.clock_hz / LOOK_FOR * TICKS_PER_CYCLE;
     if clock.saturating_sub(since) > long && all_had_a_turn(since) {
         crate::ending::livelock(pc, true);
     }
@@ -118,7 +118,7 @@ fn all_had_a_turn(since: Ticks) -> bool {
 /// natively: then only a loop counts that cannot end by itself, as no register changes in it.
 fn all_look() -> bool {
     let e = engine();
-    let guesses = shown::all_accesses() || e.launch.explores;
+    let guesses = shown::all_accesses() || launch().explores;
     let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
     let looks = |f: &Fiber| match f.state {
         State::Running | State::Ready => spins(f),

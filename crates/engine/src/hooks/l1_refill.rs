@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
-use crate::engine::engine;
+use crate::engine::{engine, slot_of};
 use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::program_memory::ProgramMemory;
-use crate::storage::relayout::tag_of;
 use crate::storage::relayout::{self, simulated};
+use core::cell::Cell;
 use corefold_model::{Access, Kind, Tag};
 use corefold_recording::AccessKind;
 use corefold_sim::{Effects, origin};
@@ -14,11 +14,12 @@ use corefold_sim::{Effects, origin};
 /// Serves the access if it is one of these.
 #[inline]
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
-    let tag = tag_of(address);
-    if !tag.has_left_of(hot!().tag) {
-        return kind == Kind::Store && modified_again(tag) || relayout::is_leased(address, *tag, kind);
+    let place = simulated(address, size);
+    let slot = slot_of(place);
+    if !slot.get().has_left_of(hot!().tag) {
+        return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
-    let address = simulated(address, size);
+    let address = place;
     let (cpu, size) = (engine().sim.cpu as u32, size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
@@ -31,10 +32,10 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
 
 /// The first store to a line after its refill, if it was modified before: it costs what the next one does.
 #[inline]
-fn modified_again(tag: &mut Tag) -> bool {
-    let again = tag.is_below_of(hot!().tag);
+fn modified_again(slot: &Cell<Tag>) -> bool {
+    let again = slot.get().is_below_of(hot!().tag);
     if again {
-        *tag = tag.modified();
+        slot.set(slot.get().modified());
     }
     again
 }

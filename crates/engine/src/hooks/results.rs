@@ -5,7 +5,7 @@
 use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
@@ -28,7 +28,7 @@ static KNOWN: Carrier<Known> = Carrier::new(Known { awaited: false, results: Has
 
 /// The running thread is at an `mfence`. Returns whether it is the first, so that blocks are to be learnt again.
 pub fn mfence() -> bool {
-    let core = &engine().launch.machine.core;
+    let core = &launch().machine.core;
     if !core.fence_serializes || !core.chains {
         return false;
     }

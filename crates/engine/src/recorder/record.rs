@@ -6,7 +6,7 @@ use crate::counts::labels;
 use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::PACE;
 use crate::counts::sites::SITES;
-use crate::engine::{self, active, engine, now};
+use crate::engine::{self, active, engine, launch, now};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
 use crate::storage::objects;
@@ -23,7 +23,7 @@ pub fn finish(status: Status, ended: Option<Box<Run>>, begin: Ticks) {
     if !active() {
         return;
     }
-    if engine().launch.quiet && status == Status::Exited(0) {
+    if launch().quiet && status == Status::Exited(0) {
         return engine::end();
     }
     crate::account::host::finish(crate::hooks::estimate::holds);
@@ -32,7 +32,7 @@ pub fn finish(status: Status, ended: Option<Box<Run>>, begin: Ticks) {
         None => run(status, begin),
     };
     let run = Run { notes: notes(), held_up: crate::scheduling::perturb::last(), ..run };
-    let mut path: Vec<u8> = engine().launch.output.clone().into_bytes();
+    let mut path: Vec<u8> = launch().output.clone().into_bytes();
     path.push(0);
     engine::end();
     sys::ignore_file_limit();
@@ -46,7 +46,7 @@ pub fn finish(status: Status, ended: Option<Box<Run>>, begin: Ticks) {
 /// The run's properties and its notes.
 fn notes() -> Vec<Note> {
     let estimated = crate::hooks::estimate::notes().into_iter().map(|text| Note { text, pc: 0, count: 1 });
-    estimated.chain(engine().notes.iter().cloned()).collect()
+    estimated.chain(engine::notes()).collect()
 }
 
 fn cycles(ticks: Ticks) -> u64 {
@@ -65,14 +65,14 @@ pub fn run(status: Status, begin: Ticks) -> Run {
     let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
     LOCKS.with(|locks| locks.forget_unwritten());
     let end = e.sim.latest_clock(now()).max(now());
-    let line_bytes = e.launch.machine.line_bytes;
+    let line_bytes = launch().machine.line_bytes;
     let time = total_time(end);
     Run {
-        argv: e.launch.argv.clone(),
-        machine: e.launch.machine.name.clone(),
-        clock_hz: e.launch.machine.clock_hz,
-        cpus: e.launch.cpus,
-        seed: e.launch.seed,
+        argv: launch().argv.clone(),
+        machine: launch().machine.name.clone(),
+        clock_hz: launch().machine.clock_hz,
+        cpus: launch().cpus,
+        seed: launch().seed,
         status,
         cycles: cycles(now().saturating_sub(begin)),
         time: Time {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
-use crate::engine::engine;
+use crate::engine::{engine, launch};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lease::set_limit;
@@ -13,7 +13,7 @@ use corefold_model::{Ticks, ticks};
 /// How far a thread moves between two CPUs: within what shares a last-level cache, a socket, a group of sockets, or
 /// farther. Linux looks for a CPU, and for a thread, in this order too (its scheduling domains).
 fn distance(a: usize, b: usize) -> u32 {
-    let machine = &engine().launch.machine;
+    let machine = &launch().machine;
     let place = |cpu: usize| {
         let (core, socket) = (machine.core_of(cpu as u32), machine.socket_of(cpu as u32));
         let within = core % u32::from(machine.cores_per_socket);
@@ -43,7 +43,7 @@ fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
         return Some(home);
     }
     let around = (home + 1..count).chain(0..home).filter(|c| idle(c) && allowed(c));
-    let thread = |c: usize| e.launch.machine.thread_of(c as u32);
+    let thread = |c: usize| launch().machine.thread_of(c as u32);
     around.min_by_key(|c| (distance(home, *c), e.sim.sibling_busy(*c), thread(*c)))
 }
 
@@ -57,7 +57,7 @@ pub fn go_on(cpu: usize, clock: Ticks) {
     engine().sim.cpus[cpu].thread = None;
     engine().sim.cpus[cpu].clock = clock;
     match engine().sim.cpus[cpu].ready.pop_front().or_else(|| steal(cpu)) {
-        Some(next) => put(next, cpu, clock + ticks(engine().launch.machine.system.context_switch), true),
+        Some(next) => put(next, cpu, clock + ticks(launch().machine.system.context_switch), true),
         None => spin_skip::sibling_changes(cpu, clock),
     }
 }

@@ -49,7 +49,8 @@ impl Memory for ProgramMemory {
 impl Tags for ProgramMemory {
     #[inline]
     fn tag(&mut self, address: u64) -> &mut Tag {
-        slot_of(address)
+        // SAFETY: the simulator has one of these at a time.
+        unsafe { &mut *slot_of(address).as_ptr() }
     }
 }
 

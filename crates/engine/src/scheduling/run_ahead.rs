@@ -4,24 +4,26 @@ use crate::engine::engine;
 use crate::hot::hot;
 use corefold_sim::RunAhead;
 
+/// Lends what is known of `cpu`.
 #[inline]
-fn of(cpu: u32) -> &'static mut RunAhead {
-    &mut engine().sim.cpus[cpu as usize].run_ahead
+fn of<R>(cpu: u32, work: impl FnOnce(&mut RunAhead) -> R) -> R {
+    work(&mut engine().sim.cpus[cpu as usize].run_ahead)
 }
 
 /// The part of the computation since the last access that overlapped with the wait takes no time.
 #[inline]
 pub fn catch_up(cpu: u32) {
-    let run_ahead = of(cpu);
-    if run_ahead.is_ahead() {
-        hot!().clock = run_ahead.catch_up(hot!().clock);
-    }
+    of(cpu, |run_ahead| {
+        if run_ahead.is_ahead() {
+            hot!().clock = run_ahead.catch_up(hot!().clock);
+        }
+    });
 }
 
 /// An access is complete: computation after it takes time again.
 #[inline]
 pub fn passed(cpu: u32) {
-    of(cpu).passed(hot!().clock);
+    of(cpu, |run_ahead| run_ahead.passed(hot!().clock));
 }
 
 /// Nothing is reordered past this place (a fence).
@@ -33,5 +35,5 @@ pub fn end(cpu: u32) {
 /// A misprediction: the core has discarded what it executed ahead.
 #[inline]
 pub fn lost(cpu: u32) {
-    of(cpu).lost();
+    of(cpu, RunAhead::lost);
 }

@@ -5,7 +5,7 @@
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
 use crate::counts::pace::PACE;
-use crate::engine::engine;
+use crate::engine::{engine, launch};
 use crate::hot::hot;
 use crate::neutral_stack;
 use crate::scheduling::charges;
@@ -146,7 +146,7 @@ fn is_kept(wait: Wait) {
 /// The running thread makes a system call: its outstanding accesses complete, CPUs that are behind run.
 pub fn enter_kernel() {
     quiesce();
-    crate::engine::charge(engine().launch.machine.system.syscall);
+    crate::engine::charge(launch().machine.system.syscall);
 }
 
 /// The thread's outstanding accesses complete, and CPUs that are behind run.
@@ -256,7 +256,7 @@ pub fn obey_affinity(fiber: usize) {
     let e = engine();
     let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
     let now = hot!().clock;
-    let latency = ticks(e.launch.machine.system.context_switch);
+    let latency = ticks(launch().machine.system.context_switch);
     match state {
         State::Running if fibers()[fiber].may_run_on(cpu) => {}
         State::Running if fiber == e.sched.fiber => {

@@ -3,7 +3,7 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
-use crate::engine::engine;
+use crate::engine::{engine, launch};
 use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
@@ -11,9 +11,10 @@ use crate::scheduling::program_memory::ProgramMemory;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 
+/// Lends all of them.
 #[inline]
-fn stores() -> &'static mut StoreBuffers {
-    &mut engine().sim.stores
+fn stores<R>(work: impl FnOnce(&mut StoreBuffers) -> R) -> R {
+    work(&mut engine().sim.stores)
 }
 
 fn running() -> u32 {
@@ -23,19 +24,19 @@ fn running() -> u32 {
 /// Does memory show anything else to `cpu` than now?
 #[inline]
 pub fn view_changes(cpu: usize) -> bool {
-    stores().view_changes(cpu as u32)
+    stores(|all| all.view_changes(cpu as u32))
 }
 
 /// Memory shows the view of `cpu` from now on. To be called apart if that changes anything.
 #[inline]
 pub fn change_view(cpu: usize) {
-    stores().change_view(&mut ProgramMemory, cpu as u32);
+    stores(|all| all.change_view(&mut ProgramMemory, cpu as u32));
 }
 
 /// The stores of `cpu` take effect at their times, as its thread leaves it or another CPU waits for them. Returns when
 /// all have, if that is after `clock`.
 pub fn make_certain(cpu: u32, clock: Ticks) -> Ticks {
-    stores().make_certain(cpu, clock)
+    stores(|all| all.make_certain(cpu, clock))
 }
 
 /// Writes `size` (1, 2, 4, 8) bytes of `value`.
@@ -46,7 +47,7 @@ pub fn write_value(address: u64, size: u8, value: u64) {
 /// Carries out every store whose time has come by `now`.
 #[inline]
 pub fn flush(now: Ticks) {
-    if stores().is_due(now) {
+    if stores(|all| all.is_due(now)) {
         carry_out(now);
     }
 }
@@ -66,15 +67,17 @@ fn carry_out(now: Ticks) {
 pub fn flush_range(address: u64, size: u64) {
     if hot!().relaid != 0 {
         // Of these bytes some may be simulated elsewhere.
-        (0..engine().launch.cpus).for_each(commit_all);
+        (0..launch().cpus).for_each(commit_all);
     }
-    stores().commit_on(&mut ProgramMemory, &(address..address + size), running());
+    let running = running();
+    stores(|all| all.commit_on(&mut ProgramMemory, &(address..address + size), running));
 }
 
 /// What `cpu` has stored takes effect now, before its time.
 #[cold]
 pub fn commit_all(cpu: u32) {
-    stores().commit_all_of(&mut ProgramMemory, cpu, running());
+    let running = running();
+    stores(|all| all.commit_all_of(&mut ProgramMemory, cpu, running));
 }
 
 /// What the running CPU has stored takes effect now, before its time.
@@ -88,11 +91,11 @@ pub fn commit_own() {
 
 /// Is it one store that waits?
 pub fn is_alone(cpu: u32) -> bool {
-    stores().is_alone(cpu)
+    stores(|all| all.is_alone(cpu))
 }
 
 /// Has `cpu` stored what others cannot see yet?
 #[inline]
 pub fn any_of(cpu: u32) -> bool {
-    stores().any_of(cpu)
+    stores(|all| all.any_of(cpu))
 }

@@ -63,6 +63,8 @@ const REAL_TIME: c_int = 32;
 const FIRST: u64 = 1 << 10 | 1 << 6 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 30;
 
 impl Queue {
+    pub const EMPTY: Queue = Queue { set: 0, waiting: VecDeque::new() };
+
     pub fn set(&self) -> u64 {
         self.set
     }

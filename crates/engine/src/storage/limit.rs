@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory limit of a run. A program may allocate much that it never touches; so the amount allocated
 //! only decides when to check the resident memory.
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ const LOOK_EVERY: u64 = 16 << 20;
 /// is never used.
 #[inline]
 pub fn take(bytes: u64, pc: u64) {
-    let limit = engine().launch.memory_limit;
+    let limit = launch().memory_limit;
     if bytes > limit && limit != 0 {
         crate::ending::out_of_memory(bytes, pc);
     }
@@ -27,7 +27,7 @@ pub fn take(bytes: u64, pc: u64) {
 pub fn map(bytes: u64, pc: u64) {
     let asked = ASKED.load(Ordering::Relaxed) + bytes;
     ASKED.store(asked, Ordering::Relaxed);
-    let limit = engine().launch.memory_limit;
+    let limit = launch().memory_limit;
     if asked > limit && limit != 0 {
         beyond(bytes, limit, pc);
     }

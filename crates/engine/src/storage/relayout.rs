@@ -9,7 +9,7 @@
 //! An access to bytes of several parts is simulated where the line itself is: its bytes are right, its time is not that of
 //! the new layout.
 use crate::carrier::Carrier;
-use crate::engine::{engine, line_bytes, line_start, slot_of};
+use crate::engine::{launch, line_bytes, line_start, slot_of};
 use crate::hot::hot;
 use crate::layout::{ELSEWHERE, ELSEWHERE_BYTES};
 use alloc::collections::BTreeMap;
@@ -63,8 +63,8 @@ enum Piece {
 /// What is known of the line that `address` is simulated on. The shadow has a place for every 64 bytes, as the
 /// hooks index it so; of a longer line the first is used, and the others always lead to the slow path.
 #[inline]
-pub fn tag_of(address: u64) -> &'static mut Tag {
-    slot_of(simulated(address, 1))
+pub fn tag_of(address: u64) -> Tag {
+    slot_of(simulated(address, 1)).get()
 }
 
 /// Where the simulator has these bytes.
@@ -96,12 +96,12 @@ pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {
         return false;
     }
     let leased = tag.bits() == hot.tag_dirty || kind == Kind::Load && tag.bits() & !3 == hot.tag;
-    leased && *slot_of(address) == Tag::ELSEWHERE
+    leased && slot_of(address).get() == Tag::ELSEWHERE
 }
 
 /// Lays out the objects that are there from the begin.
 pub fn begin() {
-    let layouts = engine().launch.relayouts.clone();
+    let layouts = launch().relayouts.clone();
     let first: Vec<(u64, u64, usize)> = layouts
         .iter()
         .enumerate()
@@ -201,11 +201,9 @@ impl Relayouts {
 
     /// Nothing is simulated on this line from now on, but on one that stands for it.
     fn leave(&mut self, line: u64) {
-        let tag = slot_of(line);
-        if *tag == Tag::ELSEWHERE {
+        if slot_of(line).replace(Tag::ELSEWHERE) == Tag::ELSEWHERE {
             return;
         }
-        *tag = Tag::ELSEWHERE;
         if !self.stand_ins.contains_key(&line) {
             let place = self.take(line_bytes());
             self.stand_ins.insert(line, place);
@@ -215,7 +213,7 @@ impl Relayouts {
 
     #[cold]
     fn simulated(&self, address: u64, bytes: u64) -> u64 {
-        if *slot_of(address) != Tag::ELSEWHERE {
+        if slot_of(address).get() != Tag::ELSEWHERE {
             return address;
         }
         if let Some((start, object)) = self.objects.range(..=address).next_back()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, engine};
+use crate::engine::{active, engine, launch};
 use crate::process_id;
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
@@ -32,7 +32,7 @@ pub fn numbered(thread: libc::pid_t) -> Option<usize> {
 
 /// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
 fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
-    let count = engine().launch.cpus as usize;
+    let count = launch().cpus as usize;
     let mut words = alloc::vec![0u64; count.div_ceil(64)];
     for cpu in 0..count.min(bytes * 8) {
         // SAFETY: within the caller's set.
@@ -52,7 +52,7 @@ fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
 }
 
 fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
-    let count = engine().launch.cpus as usize;
+    let count = launch().cpus as usize;
     if bytes * 8 < count || !bytes.is_multiple_of(8) {
         return libc::EINVAL;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attribute object asks of a new thread, and the attributes that a thread has.
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::mappings::mapping;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lookup::{find, main_stack};
@@ -136,7 +136,7 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
         pthread_attr_setschedpolicy(attr, priority.policy);
         pthread_attr_setschedparam(attr, &param);
     }
-    let count = engine().launch.cpus as usize;
+    let count = launch().cpus as usize;
     let mut cpus = alloc::vec![0u64; count.div_ceil(64)];
     for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
         cpus[cpu / 64] |= 1 << (cpu % 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many CPUs the program is to see.
-use crate::engine::{active, engine};
+use crate::engine::{active, launch};
 use crate::parameters;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ pub fn count() -> Option<u32> {
     const NONE: u32 = u32::MAX;
     static TOLD: AtomicU32 = AtomicU32::new(UNKNOWN);
     if active() {
-        return Some(engine().launch.cpus);
+        return Some(launch().cpus);
     }
     // Relaxed: whoever reads an old value looks again.
     if TOLD.load(Ordering::Relaxed) == UNKNOWN {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::engine::{charge, engine};
+use crate::engine::{charge, engine, launch, seed};
 use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
@@ -31,7 +31,7 @@ pub enum Waited {
 
 /// Waits until [`wake`], if the word still holds `expected`. `object` is what the user knows this wait by.
 pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, deadline: Option<Ticks>) -> Waited {
-    let (before, after) = parts_of_system_call(engine().launch.machine.system.futex);
+    let (before, after) = parts_of_system_call(launch().machine.system.futex);
     sched::quiesce();
     charge(before);
     timed(address, call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
@@ -73,9 +73,9 @@ pub fn interrupted(pc: u64) -> bool {
 /// comes before. It varies from call to call: were it constant, threads that contend for a lock would fall into
 /// step, and each would find the word changed, or none would.
 fn parts_of_system_call(all: u32) -> (u32, u32) {
-    let any = engine().launch.machine.system.syscall;
+    let any = launch().machine.system.syscall;
     let all = all.max(any);
-    let seed = engine().seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let seed = seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let random = &mut engine().sched.futex_random;
     if *random == 0 {
         *random = seed;
@@ -89,7 +89,7 @@ fn parts_of_system_call(all: u32) -> (u32, u32) {
 
 /// Wakes up to `most` fibers that wait with any of `bits`; returns how many.
 pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
-    let (before, after) = parts_of_system_call(engine().launch.machine.system.futex_wake);
+    let (before, after) = parts_of_system_call(launch().machine.system.futex_wake);
     sched::quiesce();
     charge(before);
     sched::sync();
@@ -100,7 +100,7 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 
 /// The part of a wake-up that the kernel does.
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
-    let system = &engine().launch.machine.system;
+    let system = &launch().machine.system;
     let address = shared::key(address);
     let nobody = system.futex_wake.max(system.syscall);
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);

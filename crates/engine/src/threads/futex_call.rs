@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex system call, as programs make it themselves.
-use crate::engine::{engine, note, now};
+use crate::engine::{launch, note, now};
 use crate::entry::Call;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::current;
@@ -87,7 +87,7 @@ fn wait(object: Object, lock: u64, expected: u32, bits: u32, deadline: Result<Op
 /// The lock that is waited for at this word: another, where the running thread has parked, or queued for it.
 fn known_by(word: u64) -> u64 {
     let is_own = |parking: &&Parking| current().fs.wrapping_add_signed(parking.word) == word;
-    let parking = engine().launch.parking.iter().find(is_own);
+    let parking = launch().parking.iter().find(is_own);
     let parked = parking.map(|parking| read_value(word.wrapping_add_signed(parking.lock), 8));
     parked.or_else(|| current().spins.waits.lock_of_sleeper(word)).unwrap_or(word)
 }

@@ -4,7 +4,7 @@
 //! The simulated CPUs contend for its line as they would natively, so every access to it is charged: an access
 //! that is atomic in glibc is atomic here, a plain one is plain here.
 use crate::account::locks;
-use crate::engine::{charge, engine};
+use crate::engine::{charge, launch};
 use crate::entry::Call;
 use crate::hooks::access::{range_read, range_write};
 use crate::hooks::atomics;
@@ -27,7 +27,7 @@ pub struct Object {
 
 /// The instructions on a path: a processor issues so many at a time, and starts a new group after a taken branch.
 pub fn goes(path: Path) {
-    let width = engine().launch.machine.core.width.max(1);
+    let width = launch().machine.core.width.max(1);
     charge(path.iter().map(|run| run.div_ceil(width)).sum());
 }
 
@@ -101,7 +101,7 @@ impl Object {
 
     /// One iteration of a loop that spins.
     pub fn pause(self) {
-        charge(engine().launch.machine.core.pause);
+        charge(launch().machine.core.pause);
         if hot!().clock >= hot!().limit {
             crate::hooks::limit::at_limit(self.call.pc);
         }
@@ -110,7 +110,7 @@ impl Object {
     /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
         current().spins.goes_on_for_ever();
-        hot!().clock += crate::engine::computed(engine().launch.machine.core.pause);
+        hot!().clock += crate::engine::computed(launch().machine.core.pause);
         if hot!().clock >= hot!().limit {
             crate::hooks::limit::at_limit(self.call.pc);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
 use crate::carrier::Carrier;
-use crate::engine::{active, charge, engine};
+use crate::engine::{active, charge, engine, launch};
 use crate::frees;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
@@ -75,7 +75,7 @@ pub extern "C" fn pthread_create(
         Ok(id) => {
             // SAFETY: the caller's variable.
             unsafe { *thread = fibers()[id].real };
-            charge(engine().launch.machine.system.thread_create);
+            charge(launch().machine.system.thread_create);
             placing::wake(id, hot!().clock, engine().sim.wakes.next(id));
             0
         }

@@ -5,7 +5,7 @@ use crate::account::allocations;
 use crate::account::freed;
 use crate::calls::allocation::arenas;
 use crate::counts::sites;
-use crate::engine::{charge, engine};
+use crate::engine::{charge, engine, launch};
 use crate::layout::HEAP_BYTES;
 use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
@@ -34,7 +34,7 @@ impl Request {
 /// Allocates for the running thread; `pc` is the return address of the allocating call. Memory that was used before is
 /// not cleared. Returns the address and whether it reads as zeroes. Other threads may run before it returns.
 pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
-    charge(engine().launch.machine.system.allocation);
+    charge(launch().machine.system.allocation);
     let size = request.size;
     limit::take(size, pc);
     let Some((address, fresh)) = place(request, pc) else { crate::ending::out_of_memory(size, pc) };
@@ -61,7 +61,7 @@ fn place(Request { size, align, cached }: Request, pc: u64) -> Option<(u64, bool
 
 /// Frees an object in a call from `pc`; false if there is none at `address`.
 pub fn release(address: u64, pc: u64) -> bool {
-    charge(engine().launch.machine.system.allocation);
+    charge(launch().machine.system.allocation);
     if objects::is_freed(address) {
         return false;
     }

@@ -2,7 +2,7 @@
 //! Threads that wait for descriptors.
 use super::descriptors;
 use crate::carrier::Carrier;
-use crate::engine::{active, charge, engine, now};
+use crate::engine::{active, charge, engine, launch, now};
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::outside;
@@ -195,7 +195,7 @@ pub fn wake_ready(timeout: c_int) -> usize {
     WAITERS.with(|waiters| waiters.retain(stays));
     outside::set_waits(!nobody_waits());
     for fiber in &woken {
-        charge(engine().launch.machine.system.syscall / 4);
+        charge(launch().machine.system.syscall / 4);
         timers::cancel(*fiber);
         placing::wake(*fiber, now(), engine().sim.wakes.next(*fiber));
     }

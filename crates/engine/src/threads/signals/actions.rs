@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done about each signal.
-use super::pending::{COUNT, process};
+use super::pending::{COUNT, PROCESS};
 use crate::state::signals::FROM_OUTSIDE;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ pub enum Action {
 }
 
 pub fn action(signal: c_int) -> Action {
-    match process().actions[signal as usize] {
+    match PROCESS.with(|process| process.actions[signal as usize]) {
         None => Action::Default,
         Some(a) if a.sa_sigaction == libc::SIG_DFL => Action::Default,
         Some(a) if a.sa_sigaction == libc::SIG_IGN => Action::Ignore,
@@ -66,7 +66,7 @@ pub fn action(signal: c_int) -> Action {
 
 /// What is done about the signal from now on.
 pub fn put(signal: c_int, action: Option<libc::sigaction>) {
-    process().actions[signal as usize] = action;
+    PROCESS.with(|process| process.actions[signal as usize] = action);
     let expected = |signal: &c_int| !FAULTS.contains(signal) && !RUNNERS.contains(signal);
     let handled = (1..COUNT as c_int).filter(expected).any(|signal| matches!(self::action(signal), Action::Handler(_)));
     FROM_OUTSIDE.store(handled, Ordering::Relaxed);

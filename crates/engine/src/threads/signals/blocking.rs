@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread blocks changes.
-use super::pending::{own, process, reconsider};
+use super::pending::{PROCESS, reconsider};
 use super::sending;
 use crate::engine::{engine, now};
-use crate::scheduling::fiber::{State, fibers};
+use crate::scheduling::fiber::{State, current, fibers};
 use crate::state::signals::bit;
 
 /// The running thread's mask is to be another.
 pub fn change(mask: u64) {
-    let before = core::mem::replace(&mut own().mask, mask);
+    let before = core::mem::replace(&mut current().signals.mask, mask);
     mask_changed(before);
 }
 
 /// It was `before` up to now.
 pub fn mask_changed(before: u64) {
-    others_take_over(own().mask & !before);
+    others_take_over(current().signals.mask & !before);
     reconsider();
 }
 
 /// What waits for the process and the running thread has just blocked may be others' to take.
 fn others_take_over(blocked: u64) {
-    let waiting = process().pending.set() & blocked;
+    let waiting = PROCESS.with(|process| process.pending.set()) & blocked;
     let signals = (1..=64).filter(|s| waiting & bit(*s) != 0);
     for signal in signals {
         let me = engine().sched.fiber;
@@ -36,7 +36,7 @@ fn others_take_over(blocked: u64) {
 
 /// The thread has ended: nothing is for it any more.
 pub fn thread_ends() {
-    let mine = own();
+    let mine = &mut current().signals;
     mine.mask = u64::MAX;
     if core::mem::take(&mut mine.due) {
         engine().sched.signalled -= 1;

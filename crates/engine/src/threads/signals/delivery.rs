@@ -5,8 +5,9 @@
 //! holds its mask, its place and its stack pointer, and no other register.
 use super::actions::{self, Action, Default};
 use super::blocking::mask_changed;
-use super::pending::{own, process, reconsider};
-use crate::engine::{charge, engine};
+use super::pending::{PROCESS, reconsider};
+use crate::engine::{charge, launch};
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::signals::{Information, bit};
 use crate::threads::cancel;
@@ -40,8 +41,9 @@ pub fn deliver(pc: u64) -> Option<bool> {
 }
 
 fn next() -> Option<Information> {
-    let taken = !own().mask;
-    let mut next = own().pending.take(taken).or_else(|| process().pending.take(taken))?;
+    let taken = !current().signals.mask;
+    let mut next =
+        current().signals.pending.take(taken).or_else(|| PROCESS.with(|process| process.pending.take(taken)))?;
     crate::threads::timers::delivered(&mut next);
     Some(next)
 }
@@ -60,7 +62,7 @@ fn by_default(signal: c_int, pc: u64) {
 /// Runs the handler: first those of signals that it does not block, which Linux puts on top of it.
 fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     let signal = information.signal;
-    let mine = own();
+    let mine = &mut current().signals;
     let before = mine.saved.take().unwrap_or(mine.mask);
     // SAFETY: the program's set, which we have a copy of.
     let added = unsafe { actions::bits(&action.sa_mask) };
@@ -70,7 +72,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
         actions::reset(signal);
     }
     // The interrupt, and the handler's frame.
-    charge(engine().launch.machine.system.syscall);
+    charge(launch().machine.system.syscall);
     deliver(pc);
     // SAFETY: a zeroed context is valid.
     let mut context: libc::ucontext_t = unsafe { core::mem::zeroed() };
@@ -78,7 +80,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     context.uc_mcontext.gregs[libc::REG_RSP as usize] = &raw const context as i64;
     let registers = context.uc_mcontext.gregs;
     let top = own_stack(action, &raw const context as u64);
-    if let Some((begin, bytes)) = own().stack {
+    if let Some((begin, bytes)) = current().signals.stack {
         let flags = if top == 0 { 0 } else { libc::SS_ONSTACK };
         context.uc_stack = libc::stack_t { ss_sp: begin as *mut c_void, ss_flags: flags, ss_size: bytes as usize };
     }
@@ -97,7 +99,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     // The return from the handler is a system call.
     sched::enter_kernel();
     // SAFETY: the context's own set, as the handler has left it.
-    own().mask = unsafe { actions::bits(&context.uc_sigmask) };
+    current().signals.mask = unsafe { actions::bits(&context.uc_sigmask) };
     mask_changed(before);
 }
 
@@ -106,7 +108,7 @@ fn own_stack(action: &libc::sigaction, sp: u64) -> u64 {
     let usable = |(begin, bytes): &(u64, u64)| {
         action.sa_flags & libc::SA_ONSTACK != 0 && !(*begin..*begin + *bytes).contains(&sp)
     };
-    own().stack.filter(usable).map_or(0, |(begin, bytes)| begin + bytes)
+    current().signals.stack.filter(usable).map_or(0, |(begin, bytes)| begin + bytes)
 }
 
 /// Calls `handler` on the stack that ends at `top`, or on this one if that is 0. An unwinder passes it.

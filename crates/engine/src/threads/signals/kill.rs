@@ -6,7 +6,7 @@ use super::pending::is_due;
 use super::sending::{Target, is_awaiting, send, taker};
 use crate::engine::{engine, now};
 use crate::process_id::{self, OWN};
-use crate::scheduling::fiber::{State, fibers};
+use crate::scheduling::fiber::{State, current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
 use crate::state::signals::{Information, bit};
@@ -147,7 +147,7 @@ pub fn aborts(pc: u64) -> ! {
 /// Whether it blocks the signal or not.
 fn send_to_me(signal: c_int, pc: u64) {
     sched::enter_kernel();
-    super::pending::own().mask &= !bit(signal);
+    current().signals.mask &= !bit(signal);
     send_now(Target::Thread(engine().sched.fiber), to_thread(signal), pc);
 }
 

@@ -3,18 +3,18 @@
 use super::actions::{bit, bits, is_programs, set_bits};
 use super::blocking::change;
 use super::delivery::deliver;
-use super::pending::{is_due, own, process};
+use super::pending::{PROCESS, is_due};
 use super::setting::{handler_of, simple};
 use crate::code::is_own;
+use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
-use crate::state::signals::Own;
 use core::ffi::{c_int, c_void};
 
 /// Changes the mask as `how` says; the call returns to `pc`. Errors are returned.
 fn set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t, pc: u64) -> c_int {
     sched::enter_kernel();
-    let before = own().mask;
+    let before = current().signals.mask;
     if !new.is_null() {
         // SAFETY: the caller's set.
         let named = unsafe { bits(new) };
@@ -45,7 +45,7 @@ impl Borrowed {
         if mask.is_null() {
             return Borrowed(false);
         }
-        own().saved = Some(own().mask);
+        current().signals.saved = Some(current().signals.mask);
         // SAFETY: as the caller says.
         change(unsafe { bits(mask) });
         Borrowed(true)
@@ -54,7 +54,7 @@ impl Borrowed {
     /// The call is over: if no handler has run, the mask is as it was.
     pub fn give_back(self) {
         if self.0
-            && let Some(mask) = own().saved.take()
+            && let Some(mask) = current().signals.saved.take()
         {
             change(mask);
         }
@@ -80,7 +80,7 @@ fn hold_or_handle(signal: c_int, disposition: usize, pc: u64) -> usize {
         failed(libc::EINVAL);
         return libc::SIG_ERR;
     };
-    let was_held = crate::threads::signals::pending::own().mask & bit(signal) != 0;
+    let was_held = current().signals.mask & bit(signal) != 0;
     if disposition == SIG_HOLD {
         one(signal, libc::SIG_BLOCK, pc);
     } else {
@@ -111,8 +111,8 @@ stand_ins_at! {
     "rsi" fn sigpending(into: *mut libc::sigset_t; pc) -> c_int {
         let _ = pc;
         sched::enter_kernel();
-        let mine: &Own = crate::threads::signals::pending::own();
-        let waiting = (mine.pending.set() | process().pending.set()) & mine.mask;
+        let mine = &current().signals;
+        let waiting = (mine.pending.set() | PROCESS.with(|process| process.pending.set())) & mine.mask;
         // SAFETY: the caller's variable.
         unsafe { set_bits(into, waiting) };
         0
@@ -130,7 +130,7 @@ stand_ins_at! {
 }
 
 fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, here: u64) -> c_int {
-    let before = crate::threads::signals::pending::own().stack;
+    let before = current().signals.stack;
     let on_it = before.is_some_and(|(begin, bytes)| (begin..begin + bytes).contains(&here));
     if let Some(new) = new {
         const LEAST: usize = libc::MINSIGSTKSZ;
@@ -141,7 +141,7 @@ fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, 
             () if !off && new.ss_size < LEAST => return failed(libc::ENOMEM),
             () => {}
         }
-        crate::threads::signals::pending::own().stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
+        current().signals.stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
     }
     if let Some(old) = old {
         let (begin, bytes) = before.unwrap_or_default();

@@ -2,12 +2,13 @@
 //! What the kernel has to do with it: signals from other processes, and faults.
 use super::actions::{self, Action, FAULTS, RUNNERS, bit};
 use super::frame;
-use super::pending::{COUNT, own};
+use super::pending::COUNT;
 use super::sending::{Target, send};
 use crate::code::is_own;
 use crate::engine::{note, now};
 use crate::hot::hot;
 use crate::registers;
+use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{peek, sched};
@@ -34,7 +35,7 @@ extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mu
 
 /// Keeps a signal of the kernel's that the running thread blocks. False: it does not.
 pub fn holds_back(signal: c_int, information: *mut libc::siginfo_t) -> bool {
-    let blocks = own().mask & bit(signal) != 0;
+    let blocks = current().signals.mask & bit(signal) != 0;
     if blocks {
         on_signal(signal, information, core::ptr::null_mut());
     }
@@ -89,7 +90,7 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
     // SAFETY: the kernel passes it.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let Action::Handler(action) = actions::action(signal) else { return };
-    let mine = own();
+    let mine = &mut current().signals;
     let is_ours = is_own(registers[libc::REG_RIP as usize] as u64);
     if mine.mask & bit(signal) != 0 || is_ours && !peek::tries_again(registers) {
         return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What waits to be delivered, and who has to look for it.
+use crate::carrier::Carrier;
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::{State, current, fibers};
 use crate::scheduling::{lease, spin_skip};
-use crate::state::signals::{Own, Queue};
-use core::cell::UnsafeCell;
+use crate::state::signals::Queue;
 
 pub const COUNT: usize = 65;
 
@@ -14,23 +14,11 @@ pub struct Process {
     pub pending: Queue,
 }
 
-struct Table(UnsafeCell<Option<Process>>);
-// SAFETY: only the carrier uses it, and its signal handlers do not.
-unsafe impl Sync for Table {}
-static TABLE: Table = Table(UnsafeCell::new(None));
-
-pub fn process() -> &'static mut Process {
-    // SAFETY: as above; no reference outlives a call of the program's.
-    unsafe { &mut *TABLE.0.get() }.get_or_insert_with(|| Process { actions: [None; COUNT], pending: Queue::default() })
-}
-
-pub fn own() -> &'static mut Own {
-    &mut current().signals
-}
+pub static PROCESS: Carrier<Process> = Carrier::new(Process { actions: [None; COUNT], pending: Queue::EMPTY });
 
 /// The running thread has to check, before it blocks and at its next basic block.
 pub fn is_due() -> bool {
-    own().is_due()
+    current().signals.is_due()
 }
 
 /// Does nothing interrupt the thread's waits for now?
@@ -40,9 +28,9 @@ pub fn is_deaf(fiber: usize) -> bool {
 
 /// Waits inside libc: signals that arrive meanwhile are handled afterwards.
 pub fn deafly(wait: impl FnOnce()) {
-    let before = core::mem::replace(&mut own().deaf, true);
+    let before = core::mem::replace(&mut current().signals.deaf, true);
     wait();
-    own().deaf = before;
+    current().signals.deaf = before;
     lease::set_limit();
 }
 
@@ -62,8 +50,8 @@ pub fn set_due(fiber: usize) {
 
 /// Computes whether the running thread has anything to check for.
 pub fn reconsider() {
-    let mine = own();
-    let pending = mine.pending.set() | process().pending.set();
+    let mine = &mut current().signals;
+    let pending = mine.pending.set() | PROCESS.with(|process| process.pending.set());
     let due = pending & (!mine.mask | mine.awaited) != 0 || current().cancel.is_at_once();
     if due {
         return set_due(engine().sched.fiber);

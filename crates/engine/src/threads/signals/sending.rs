@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::is_ignored;
-use super::pending::{is_deaf, process, set_due};
+use super::pending::{PROCESS, is_deaf, set_due};
 use crate::engine::engine;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::fiber::{State, Woken};
@@ -26,7 +26,7 @@ pub fn send(target: Target, information: Information, time: Ticks) -> bool {
     let fibers = &mut fibers();
     let added = match target {
         Target::Thread(fiber) => fibers[fiber].signals.pending.add(information),
-        Target::Process => process().pending.add(information),
+        Target::Process => PROCESS.with(|process| process.pending.add(information)),
     };
     if added && let Some(fiber) = taker(target, signal) {
         tell(fiber, time);

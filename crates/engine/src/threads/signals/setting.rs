@@ -3,7 +3,7 @@
 use super::actions::put;
 use super::actions::{UNBLOCKABLE, is_ignored, is_programs};
 use super::outside;
-use super::pending::process;
+use super::pending::PROCESS;
 use crate::code::is_own;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
@@ -14,7 +14,7 @@ use core::ffi::c_int;
 fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
     put(signal, Some(*new));
     if is_ignored(signal) {
-        process().pending.forget(signal);
+        PROCESS.with(|process| process.pending.forget(signal));
         fibers().iter_mut().for_each(|f| f.signals.pending.forget(signal));
     }
     outside::follow(signal, new, pc);
@@ -23,7 +23,8 @@ fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
 /// What handles a signal now; none for what is no signal, or cannot be caught.
 pub fn handler_of(signal: c_int) -> Option<usize> {
     let can_be_caught = is_programs(signal) && UNBLOCKABLE & bit(signal) == 0;
-    can_be_caught.then(|| process().actions[signal as usize].map_or(libc::SIG_DFL, |a| a.sa_sigaction))
+    can_be_caught
+        .then(|| PROCESS.with(|process| process.actions[signal as usize]).map_or(libc::SIG_DFL, |a| a.sa_sigaction))
 }
 
 /// The action changes to `new`, if there is one; returns what it was.
@@ -33,7 +34,7 @@ fn exchange(signal: c_int, new: Option<&libc::sigaction>, pc: u64) -> Option<lib
     }
     sched::enter_kernel();
     // SAFETY: a zeroed action is the default.
-    let before = process().actions[signal as usize].unwrap_or(unsafe { core::mem::zeroed() });
+    let before = PROCESS.with(|process| process.actions[signal as usize]).unwrap_or(unsafe { core::mem::zeroed() });
     if let Some(new) = new {
         set_action(signal, new, pc);
     }
@@ -87,10 +88,12 @@ stand_ins! {
         if !is_programs(signal) {
             return failed(libc::EINVAL);
         }
-        if let Some(action) = &mut process().actions[signal as usize] {
-            let others = action.sa_flags & !libc::SA_RESTART;
-            action.sa_flags = if fails != 0 { others } else { others | libc::SA_RESTART };
-        }
+        PROCESS.with(|process| {
+            if let Some(action) = &mut process.actions[signal as usize] {
+                let others = action.sa_flags & !libc::SA_RESTART;
+                action.sa_flags = if fails != 0 { others } else { others | libc::SA_RESTART };
+            }
+        });
         0
     }
 }

@@ -3,7 +3,7 @@
 use super::actions::{bits, is_programs};
 use super::delivery::deliver;
 use super::masks::Borrowed;
-use super::pending::{own, process, reconsider};
+use super::pending::{PROCESS, reconsider};
 use crate::engine::{engine, now};
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
@@ -36,10 +36,10 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
             let me = engine().sched.fiber;
             timers::set(me, timers::late(me, deadline, 0));
         }
-        own().awaited = set;
+        current().signals.awaited = set;
         block(call, pc);
         let found = taken(set);
-        own().awaited = 0;
+        current().signals.awaited = 0;
         reconsider();
         match found {
             Some(found) => return Ok(found),
@@ -54,7 +54,8 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
 }
 
 fn taken(set: u64) -> Option<Information> {
-    let mut found = own().pending.take(set).or_else(|| process().pending.take(set))?;
+    let mut found =
+        current().signals.pending.take(set).or_else(|| PROCESS.with(|process| process.pending.take(set)))?;
     reconsider();
     crate::threads::timers::delivered(&mut found);
     Some(found)
@@ -100,7 +101,7 @@ fn without(signal: c_int) -> libc::sigset_t {
     // SAFETY: a zeroed set is valid.
     unsafe {
         let mut set: libc::sigset_t = core::mem::zeroed();
-        super::actions::set_bits(&mut set, own().mask & !super::actions::bit(signal));
+        super::actions::set_bits(&mut set, current().signals.mask & !super::actions::bit(signal));
         set
     }
 }

@@ -2,7 +2,7 @@
 //! Copies that a plain build has as instructions of its own code. clang's instrumentation makes calls of them,
 //! and `corefold cc` lets them come here.
 use super::{memcpy, memmove, memset};
-use crate::engine::engine;
+use crate::engine::launch;
 use crate::hooks::access::{range_read, range_write};
 use crate::hot::hot;
 use corefold_model::ticks;
@@ -12,7 +12,7 @@ const MOVED: u64 = 16;
 
 /// Time for so many moves to issue.
 fn moves(count: u64) {
-    let width = u64::from(engine().launch.machine.core.width.max(1));
+    let width = u64::from(launch().machine.core.width.max(1));
     hot!().clock += count * ticks(1) / width;
 }
 
