@@ -37,9 +37,21 @@ fn settle_before(effects: &Effects, access: &Access) {
     }
     if effects.has(Effects::WAITED) {
         charge_waits();
+        if !effects.has(Effects::ACCESSED) {
+            sample_wait(parts(access.origin).0);
+        }
     }
     if effects.has(Effects::RETRIED) {
         charge_retries(effects.retries_before.into());
+    }
+}
+
+/// The wait is an event's own, and nothing else has passed since: for a line that was postponed, or a store.
+fn sample_wait(pc: u64) {
+    let due = engine().sim.cpus[engine().sim.cpu].next_sample;
+    if hot!().clock >= due {
+        sample::take_due(pc, sample::What::Stall);
+        lease::sampled();
     }
 }
 
