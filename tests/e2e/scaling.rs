@@ -191,6 +191,25 @@ fn functions_add_up_to_cpu_time() {
     close(functions.iter().map(|f| on_cpu(&f["self_time"])).sum(), on_cpu(&run.0["time"]), 2.0);
 }
 
+/// Nor is it told by a sample alone whether its time was a spin's: the next turn of the loop tells.
+#[test]
+fn functions_wait_as_long_as_threads_do() {
+    for lock in ["own", "pthread"] {
+        let report = curve("held_work.c", &[], "16", &format!("16 {lock}"));
+        let run = report.at(16);
+        let cycles = |of: &serde_json::Value, name: &str| of[name].as_f64().expect("cycles");
+        let on_cpu: f64 = ["compute", "stall", "spin"].map(|name| cycles(&run.0["time"], name)).iter().sum();
+        let functions = run.0["functions"].as_array().expect("functions");
+        for name in ["compute", "stall", "spin"] {
+            let sampled: f64 = functions.iter().map(|f| cycles(&f["self_time"], name)).sum();
+            let difference = 100.0 * (sampled - cycles(&run.0["time"], name)) / on_cpu;
+            assert!(difference.abs() < 3.0, "{lock}: {name} differs by {difference} percent of all time");
+        }
+        let work = functions.iter().find(|f| f["name"] == "work").expect("the threads' function");
+        close(work["latency_percent"].as_f64().expect("of a run in which hardly anybody sleeps"), 100.0, 6.0);
+    }
+}
+
 /// A function that runs while nobody else does is named, whatever the others wait for meanwhile; one that all call is not.
 #[test]
 fn what_runs_alone_is_named() {

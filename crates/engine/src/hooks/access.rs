@@ -201,7 +201,7 @@ pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: 
     let (at, stall) = (hot!().clock, fiber.time.stall);
     let found = Found { cpu, asks, pc, address, size, value, what, orders, at, stall };
     if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
-        fiber.spun(spun);
+        fiber.spun(spun, at);
     }
     if fiber.spins.stores.on() && !fiber.spins.stores.looks(pc, fiber.spins.spinning()) {
         shown::show_stores(false);
@@ -254,7 +254,7 @@ pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
     let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
     let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };
     if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
-        fiber.spun(spun);
+        fiber.spun(spun, at);
     }
 }
 

@@ -29,9 +29,11 @@ pub fn skip() -> bool {
     let spins = &fibers()[e.sched.fiber].spins;
     let spin = Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
     let longest = ticks_of(FIRST_NS << spins.skips().min(DOUBLINGS));
+    let from = hot!().clock;
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return false;
     }
+    current().samples.skips(from);
     sched::sync();
     end(cpu, hot!().clock);
     let place = current().spins.place();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::account::sample::Undecided;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::counts::lock_table::LOCKS;
@@ -64,6 +65,7 @@ pub struct Fiber {
     /// When the results of its instructions so far are there, as far as a fence is to wait for them.
     pub results_until: Ticks,
     pub spins: Spins,
+    pub samples: Undecided,
     /// The last block it executed whose cost was not known.
     pub last_unknown: u64,
     /// Its branch history.
@@ -116,6 +118,7 @@ impl Fiber {
             wrote: 0,
             results_until: 0,
             spins: Spins::new(frames),
+            samples: Undecided::default(),
             last_unknown: 0,
             branches: Default::default(),
             trail: corefold_block::Trail::default(),
@@ -180,6 +183,7 @@ impl Fiber {
     /// The fiber leaves its CPU.
     pub fn goes_away(&mut self, clock: Ticks) {
         self.time.compute += clock.saturating_sub(self.on_cpu_since);
+        self.samples.decide();
         self.on_cpu_since = clock;
         self.off_cpu_since = clock;
     }
@@ -194,13 +198,15 @@ impl Fiber {
     pub fn leaves_spin(&mut self) {
         self.spins.forget(false);
         self.takes_back();
+        self.samples.decide();
     }
 
-    /// It has spun, which counted as stall in part.
+    /// It has spun until then, which counted as stall in part.
     #[inline]
-    pub fn spun(&mut self, spun: Spun) {
+    pub fn spun(&mut self, spun: Spun, until: Ticks) {
         self.time.stall -= spun.stall;
         self.time.spin += spun.time;
+        self.samples.spun(until.saturating_sub(spun.time), until);
     }
 
     /// It waits for no word any more.
@@ -212,9 +218,13 @@ impl Fiber {
     /// Reverses time that was counted as spinning and was not.
     #[inline]
     pub fn takes_back(&mut self) {
-        if let Some(refused) = self.spins.take_refused() {
+        let refused = self.spins.take_refused();
+        if let Some(refused) = refused {
             self.time.spin -= refused.time;
             self.time.stall += refused.stall;
+        }
+        if !self.spins.has_spun() {
+            self.samples.judged(refused.is_none());
         }
         self.notes_wait();
     }
