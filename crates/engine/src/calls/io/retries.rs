@@ -39,25 +39,29 @@ pub struct Object {
     pc: u64,
     /// Whether nobody outside of the program can end the wait, as far as can be told.
     is_own: fn(c_int) -> bool,
+    /// The call goes on after a handler with `SA_RESTART`: signal(7).
+    restarts: bool,
 }
 
 impl Object {
     fn lock(call: &'static str, fd: c_int, pc: u64) -> Object {
         // Another process may have opened the file.
-        Object { call, id: fd, pc, is_own: |_| false }
+        Object { call, id: fd, pc, is_own: |_| false, restarts: true }
     }
 
     /// A server that has more connections to accept than it has room for.
-    pub fn backlog(call: &'static str, fd: c_int, pc: u64) -> Object {
-        Object { call, id: fd, pc, is_own: |_| false }
+    pub fn backlog(call: &'static str, fd: c_int, pc: u64, restarts: bool) -> Object {
+        Object { call, id: fd, pc, is_own: |_| false, restarts }
     }
 
     fn messages(call: &'static str, id: c_int, pc: u64) -> Object {
-        Object { call, id, pc, is_own: |id| is_private(libc::SYS_msgctl, &[id as u64, libc::IPC_STAT as u64]) }
+        let is_own = |id| is_private(libc::SYS_msgctl, &[id as u64, libc::IPC_STAT as u64]);
+        Object { call, id, pc, is_own, restarts: false }
     }
 
     fn semaphores(call: &'static str, id: c_int, pc: u64) -> Object {
-        Object { call, id, pc, is_own: |id| is_private(libc::SYS_semctl, &[id as u64, 0, libc::IPC_STAT as u64]) }
+        let is_own = |id| is_private(libc::SYS_semctl, &[id as u64, 0, libc::IPC_STAT as u64]);
+        Object { call, id, pc, is_own, restarts: false }
     }
 }
 
@@ -125,8 +129,8 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
             _ if nothing_can_end(object) => crate::ending::deadlock(),
             _ => now() + clock::ticks_of(TRY_AGAIN_NS),
         };
-        if sleep::until_as(next, wait).is_err() {
-            return -i64::from(libc::EINTR);
+        if let Err(error) = sleep::until_next_try(next, wait, object.restarts) {
+            return -i64::from(error);
         }
     }
 }

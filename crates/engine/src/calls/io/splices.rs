@@ -9,6 +9,7 @@ use super::waiting::{TRY_AGAIN_NS, await_ready, blocks, changed, is_ready, pollf
 use crate::account::host;
 use crate::calls::sleep;
 use crate::engine::now;
+use crate::scheduling::fiber::Wait;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
@@ -67,7 +68,7 @@ fn persist(sides: &[Side], flags: c_uint, name: &'static str, call: &dyn Fn() ->
             _ if !waits => return WOULD_BLOCK,
             Some(side) => await_side(*side, name),
             // Ready, but not for as much as is wanted: all that is left is to try again.
-            None => sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).map_err(|_| libc::EINTR),
+            None => sleep::until_next_try(now() + clock::ticks_of(TRY_AGAIN_NS), Wait::Sleep, true),
         };
         if let Err(error) = waited {
             return -i64::from(error);
