@@ -22,6 +22,7 @@ pub mod stdio;
 pub mod stream;
 pub mod string;
 pub mod system_call;
+mod tasks;
 pub mod temporary;
 pub mod time;
 pub mod timers;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
-use crate::calls::topology::{File, Topology, meminfo, own_stat};
+use crate::calls::tasks::{self, HUNDREDTH, OF_THREAD, topology};
+use crate::calls::topology::{File, meminfo};
 use crate::carrier::Carrier;
 use crate::engine::{engine, nanoseconds_of, now};
 use crate::parameters;
 use crate::passing::{Arguments, before};
 use crate::process_id;
+use crate::scheduling::fiber::fibers;
 use crate::scheduling::{peek, sched};
 use crate::stand_in::stand_ins_at;
 use crate::sys;
@@ -17,19 +19,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int};
 
-/// Nanoseconds of the unit that these files count in.
-const HUNDREDTH: u64 = 10_000_000;
-
 struct Shown {
     /// Where our files are; none before the first was asked for.
     root: Option<String>,
     /// CPUs whose files are there.
     cpus: BTreeSet<u32>,
+    /// Threads whose folders are there.
+    threads: BTreeSet<usize>,
     /// Paths that programs were given in place of theirs, with a final zero byte: they stay where they are.
     paths: BTreeMap<String, Vec<u8>>,
 }
 
-static SHOWN: Carrier<Shown> = Carrier::new(Shown { root: None, cpus: BTreeSet::new(), paths: BTreeMap::new() });
+static SHOWN: Carrier<Shown> =
+    Carrier::new(Shown { root: None, cpus: BTreeSet::new(), threads: BTreeSet::new(), paths: BTreeMap::new() });
 
 /// None before the first was asked for.
 fn known_root() -> Option<String> {
@@ -37,20 +39,23 @@ fn known_root() -> Option<String> {
 }
 
 /// Directories of ours, and the kernel's that they stand for.
-const DIRECTORIES: [(&str, &str); 4] = [
+const DIRECTORIES: [(&str, &str); 5] = [
     ("/sys/devices/system/cpu", "cpu"),
     ("/sys/devices/system/node", "node"),
     ("/sys/bus/cpu/devices", "cpu"),
     ("/sys/bus/node/devices", "node"),
+    (TASKS, "task"),
 ];
 
-fn topology() -> Topology<'static> {
-    let launch = &engine().launch;
-    Topology { machine: &launch.machine, cpus: launch.cpus }
-}
+/// A folder for each thread.
+const TASKS: &str = "/proc/self/task";
 
 /// The path to take in place of one that a call names, relative to `directory` if that is a descriptor.
 pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
+    instead_by(directory, path, ours)
+}
+
+fn instead_by(directory: c_int, path: *const c_char, ours: fn(&str) -> Option<String>) -> *const c_char {
     if peek::fetch(path).is_none() {
         return path;
     }
@@ -98,20 +103,21 @@ fn opened(fd: c_int) -> Option<String> {
 }
 
 fn ours(path: &str) -> Option<String> {
-    let itself = as_itself(path);
-    if let Some(file) = of_process(itself.as_deref().unwrap_or(path)) {
+    let named = theirs(path).unwrap_or_else(|| path.into());
+    let itself = as_itself(&named);
+    let path = itself.as_deref().unwrap_or(&named);
+    if let Some(file) = made_anew(path) {
         return Some(file);
     }
-    if itself.is_some() {
-        return itself;
-    }
-    let own = known_root().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
     let inside = |(theirs, ours): &(&str, &str)| {
         let rest = path.strip_prefix(theirs)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{ours}{rest}"))
     };
-    let inside = own.or_else(|| DIRECTORIES.iter().find_map(inside))?;
+    let Some(inside) = DIRECTORIES.iter().find_map(inside) else { return itself };
     let root = root()?;
+    if inside.starts_with("task") {
+        show_threads(&root);
+    }
     match inside.strip_prefix("cpu/cpu").map(|rest| rest.split('/').next().unwrap_or_default().parse()) {
         Some(Ok(cpu)) => show_cpu(&root, cpu),
         // Its entries may be listed, and then looked at.
@@ -121,25 +127,91 @@ fn ours(path: &str) -> Option<String> {
     Some(format!("{root}/{inside}"))
 }
 
+/// The same to a call that reads a link: those that lead to the process, and to the running thread.
+fn our_link(path: &str) -> Option<String> {
+    let (name, target) = match path {
+        "/proc/self" => ("self", format!("{}\0", process_id::OWN)),
+        "/proc/thread-self" => ("thread-self", format!("{}/task/{}\0", process_id::OWN, affinity::own_number())),
+        _ => return ours(path),
+    };
+    let link = format!("{}/{name}", root()?);
+    remove(&link, 0);
+    let at = format!("{link}\0");
+    // SAFETY: terminated strings.
+    unsafe { sys::syscall!(libc::SYS_symlink, target.as_ptr(), at.as_ptr(); 0, 0, 0, 0) };
+    Some(link)
+}
+
 /// A file of the program's process by its number, or of one of its threads, as one of /proc/self.
 fn as_itself(path: &str) -> Option<String> {
     let inside = path.strip_prefix("/proc/")?;
     let (process, inside) = inside.split_once('/').unwrap_or((inside, ""));
-    let number = process.parse().ok();
-    if process != "self" && (number.is_none() || number.and_then(affinity::numbered).is_none()) {
-        return None;
+    let thread = match process {
+        // The link.
+        "self" if inside.is_empty() => return None,
+        "self" => 0,
+        "thread-self" => engine().sched.fiber,
+        number => tasks::named(number)?,
+    };
+    if process == "thread-self" || thread != 0 {
+        return Some(in_folder(thread, inside));
     }
-    let thread = inside.strip_prefix("task/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
-    match thread {
-        Some((thread, file)) if thread.parse().ok().and_then(affinity::numbered).is_some() => {
-            Some(format!("/proc/self/{file}"))
-        }
+    let of_thread = inside.strip_prefix("task/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
+    match of_thread.map(|(number, file)| (tasks::named(number), file)) {
+        Some((Some(thread), file)) => Some(in_folder(thread, file)),
         _ => Some(format!("/proc/self/{inside}")),
     }
 }
 
+/// The folder of a thread, or what it has of its own there; else the process's.
+fn in_folder(thread: usize, file: &str) -> String {
+    if file.is_empty() || OF_THREAD.contains(&file) {
+        return format!("{TASKS}/{}/{file}", affinity::number(thread));
+    }
+    format!("/proc/self/{file}")
+}
+
+/// A file in a thread's folder.
+fn of_thread(path: &str) -> Option<(usize, &str)> {
+    let (number, file) = path.strip_prefix(TASKS)?.strip_prefix('/')?.split_once('/')?;
+    Some((tasks::named(number)?, file))
+}
+
+fn show_thread(root: &str, thread: usize, file: &str) -> Option<String> {
+    let text = tasks::text(thread, file, clock::ran(thread))?;
+    let path = format!("{root}/task/{}/{file}", affinity::number(thread));
+    write(&path, &text).then_some(path)
+}
+
+/// Folders of the threads that there are, and none of others.
+fn show_threads(root: &str) {
+    make_directory(&format!("{root}/task"));
+    let known = SHOWN.with(|shown| shown.threads.clone());
+    for thread in 0..fibers().len() {
+        let folder = format!("{root}/task/{}", affinity::number(thread));
+        match (tasks::is_there(thread), known.contains(&thread)) {
+            (true, false) => {
+                make_directory(&folder);
+                OF_THREAD.iter().for_each(|file| _ = show_thread(root, thread, file));
+                SHOWN.with(|shown| shown.threads.insert(thread));
+            }
+            (false, true) => {
+                OF_THREAD.iter().for_each(|file| remove(&format!("{folder}/{file}"), 0));
+                remove(&folder, libc::AT_REMOVEDIR);
+                SHOWN.with(|shown| shown.threads.remove(&thread));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Files that are written anew each time that they are asked for.
-fn of_process(path: &str) -> Option<String> {
+fn made_anew(path: &str) -> Option<String> {
+    if let Some((thread, file)) = of_thread(path) {
+        let root = root()?;
+        show_threads(&root);
+        return show_thread(&root, thread, file);
+    }
     let theirs =
         || String::from_utf8_lossy(&sys::read_file(format!("{path}\0").as_bytes()).unwrap_or_default()).into_owned();
     let text = match path {
@@ -155,8 +227,9 @@ fn of_process(path: &str) -> Option<String> {
         }
         "/proc/loadavg" => format!("0.00 0.00 0.00 1/1 {}\n", process_id::OWN),
         "/proc/meminfo" => meminfo(),
-        "/proc/self/status" => topology().status(&theirs(), clock::threads()),
-        "/proc/self/stat" => own_stat(&theirs(), nanoseconds_of(clock::process_ran()) / HUNDREDTH, clock::threads()),
+        "/proc/self/comm" | "/proc/self/stat" | "/proc/self/status" => {
+            tasks::text(0, path.strip_prefix("/proc/self/")?, clock::process_ran())?
+        }
         _ => return None,
     };
     let file = format!("{}/{}", root()?, path.rsplit('/').next()?);
@@ -204,6 +277,12 @@ fn make_directory(path: &str) {
     let path = format!("{path}\0");
     // SAFETY: a terminated string.
     unsafe { sys::syscall!(libc::SYS_mkdir, path.as_ptr(), 0o755; 0, 0, 0, 0) };
+}
+
+fn remove(path: &str, flags: c_int) {
+    let path = format!("{path}\0");
+    // SAFETY: a terminated string.
+    unsafe { sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), flags; 0, 0, 0) };
 }
 
 /// The kernel's path that a path of ours stands for.
@@ -295,8 +374,22 @@ pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
     arguments.rsi = instead(arguments.rdi as c_int, arguments.rsi as *const c_char) as u64;
 }
 
+/// A call that reads the link that its first argument names.
+pub extern "C" fn reads_link(arguments: &mut Arguments, pc: u64) {
+    super::kernel::enters_kernel(arguments, pc);
+    arguments.rdi = instead_by(libc::AT_FDCWD, arguments.rdi as *const c_char, our_link) as u64;
+}
+
+/// The same from the directory that its first argument is.
+pub extern "C" fn reads_link_at(arguments: &mut Arguments, pc: u64) {
+    super::kernel::enters_kernel(arguments, pc);
+    arguments.rsi = instead_by(arguments.rdi as c_int, arguments.rsi as *const c_char, our_link) as u64;
+}
+
 before! {
-    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+    crate::calls::shown::reads_link => readlink;
+    crate::calls::shown::reads_link_at => readlinkat;
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir scandir scandir64 chdir
         euidaccess eaccess nftw nftw64 ftw ftw64;
-    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat scandirat scandirat64;
 }
