@@ -13,6 +13,7 @@ use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use crate::threads::processes;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -141,6 +142,27 @@ fn gives_up(nanoseconds: u64) -> Ticks {
     if nanoseconds == 0 { deadline } else { timers::late(engine().sched.fiber, deadline, 0) }
 }
 
+fn may_wait(operation: &libc::sembuf) -> bool {
+    c_int::from(operation.sem_flg) & libc::IPC_NOWAIT == 0
+}
+
+/// The operations cannot be made now: does the call wait? The first that cannot be made says so, as on Linux.
+fn waits_now(set: c_int, operations: &[libc::sembuf]) -> bool {
+    let mut values: BTreeMap<u16, i64> = BTreeMap::new();
+    let value_of = |number| {
+        // SAFETY: reads a value.
+        unsafe { sys::syscall!(libc::SYS_semctl, set, number, libc::GETVAL; 0, 0, 0) }
+    };
+    let mut blocks = |operation: &&libc::sembuf| {
+        let (number, change) = (operation.sem_num, i64::from(operation.sem_op));
+        let value = values.entry(number).or_insert_with(|| value_of(number));
+        let is_busy = *value + change < 0 || change == 0 && *value != 0;
+        *value += change;
+        is_busy
+    };
+    operations.iter().all(may_wait) || operations.iter().find(|o| blocks(o)).is_none_or(may_wait)
+}
+
 /// `time`: how long it waits at most; null: for ever.
 fn change_semaphores(
     set: c_int,
@@ -151,23 +173,27 @@ fn change_semaphores(
     pc: u64,
 ) -> i64 {
     let fetched = (0..count).map(|i| peek::fetch(operations.wrapping_add(i))).collect();
-    let Some(mut list): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
-    let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
-    list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
-    let tries = if time.is_null() {
-        tries(waits)
-    } else {
-        match clock::nanoseconds_at(time) {
-            Err(error) => return -i64::from(error),
-            Ok(_) if !waits => Tries::Once,
-            Ok(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
-        }
+    let Some(wanted): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
+    let at_once = |o: &libc::sembuf| libc::sembuf { sem_flg: o.sem_flg | libc::IPC_NOWAIT as i16, ..*o };
+    let list: Vec<libc::sembuf> = wanted.iter().map(at_once).collect();
+    let tries = match clock::nanoseconds_at(time) {
+        _ if time.is_null() => Tries::Forever,
+        Err(error) => return -i64::from(error),
+        Ok(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
     };
-    retry(tries, Object::semaphores(call, set, pc), libc::EAGAIN, || {
+    let code = retry(tries, Object::semaphores(call, set, pc), WOULD_WAIT, || {
         // SAFETY: the program's own call, on a copy.
-        unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) }
-    })
+        match unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) } {
+            AGAIN if waits_now(set, &wanted) => -i64::from(WOULD_WAIT),
+            code => code,
+        }
+    });
+    if code == -i64::from(WOULD_WAIT) { AGAIN } else { code }
 }
+
+const AGAIN: i64 = -(libc::EAGAIN as i64);
+/// No error of the kernel's.
+const WOULD_WAIT: c_int = 4096;
 
 /// With a `struct f_owner_ex`: of two words, what kind of ID, and the ID.
 const F_SETOWN_EX: c_int = 15;
