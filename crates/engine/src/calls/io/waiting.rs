@@ -84,8 +84,23 @@ pub fn await_ready_restarting(
     call: &'static str,
     restarts: bool,
 ) -> Result<(), c_int> {
+    await_while(&|| blocks(fd), (fd, events), deadline, call, restarts)
+}
+
+/// The same of a call that waits whatever the descriptor's mode, and restarts.
+pub fn await_in_any_mode(fd: c_int, events: i16, call: &'static str) -> Result<(), c_int> {
+    await_while(&|| true, (fd, events), None, call, true)
+}
+
+fn await_while(
+    waits: &dyn Fn() -> bool,
+    (fd, events): (c_int, i16),
+    deadline: Option<Ticks>,
+    call: &'static str,
+    restarts: bool,
+) -> Result<(), c_int> {
     cancel::test();
-    while !is_ready(fd, events) && blocks(fd) {
+    while !is_ready(fd, events) && waits() {
         if sched::alone() && nobody_waits() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: real waiting time must not appear in the run.
             current().wait = Wait::Io { fd, events, call };

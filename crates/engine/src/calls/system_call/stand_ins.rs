@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls by their number that stand-ins of ours answer.
+use crate::calls::files;
 use crate::calls::io;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -58,6 +59,9 @@ pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
                 return Some(
                     libc::pwritev2(a as c_int, b as *const libc::iovec, c as c_int, d as i64, f as c_int) as c_long
                 );
+            }
+            libc::SYS_openat2 => {
+                return Some(files::open_by_how(a as c_int, b as *const c_char, c as *const _, d as usize).into());
             }
             _ => {}
         }
