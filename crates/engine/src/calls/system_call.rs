@@ -46,7 +46,8 @@ type Arguments = [u64; 6];
 extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, pc: u64) -> c_long {
     let arguments = [a, b, c, d, e, f];
     if !active() {
-        return kernel(number, &arguments);
+        let answer = if stand_ins::is_early(number) { stand_ins::call(number, &arguments) } else { None };
+        return answer.unwrap_or_else(|| kernel(number, &of_kernels_process(number, arguments)));
     }
     match number {
         libc::SYS_futex => result(futex_call::futex(&arguments, Call { name: "futex", pc })),
@@ -163,8 +164,9 @@ fn of_kernels_process(number: c_long, mut arguments: Arguments) -> Arguments {
         | libc::SYS_process_vm_readv
         | libc::SYS_process_vm_writev
         | libc::SYS_rt_sigqueueinfo
+        | libc::SYS_tkill
         | libc::SYS_pidfd_open => &[0],
-        libc::SYS_kcmp | libc::SYS_rt_tgsigqueueinfo => &[0, 1],
+        libc::SYS_kcmp | libc::SYS_rt_tgsigqueueinfo | libc::SYS_tgkill => &[0, 1],
         libc::SYS_getpriority | libc::SYS_ioprio_get | libc::SYS_ioprio_set => &[1],
         _ => &[],
     };

@@ -4,6 +4,7 @@
 //! The kernel's own calls would change the one thread that runs all of ours, or be refused, as the host's
 //! rights have it.
 use crate::engine::note;
+use crate::process_id;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::sched;
@@ -107,15 +108,21 @@ stand_ins_at! {
         give(crate::scheduling::lookup::find(thread), Some(policy), Some(param))
     }
 
-    "rcx" fn sched_setscheduler(number: libc::pid_t, policy: c_int, param: *const Param; pc) -> c_int {
+    "rcx" fn sched_setscheduler(number: libc::pid_t, policy: c_int, param: *const Param; pc) -> c_int => {
+        own(process_id::to_kernel(number), policy, param)
+    } {
         as_errno(set(affinity::numbered(number), Some(policy), wanted(param), pc))
     }
 
-    "rdx" fn sched_setparam(number: libc::pid_t, param: *const Param; pc) -> c_int {
+    "rdx" fn sched_setparam(number: libc::pid_t, param: *const Param; pc) -> c_int => {
+        own(process_id::to_kernel(number), param)
+    } {
         as_errno(set(affinity::numbered(number), None, wanted(param), pc))
     }
 
-    "rsi" fn sched_getscheduler(number: libc::pid_t; pc) -> c_int {
+    "rsi" fn sched_getscheduler(number: libc::pid_t; pc) -> c_int => {
+        own(process_id::to_kernel(number))
+    } {
         let _ = pc;
         let mut policy = 0;
         match give(affinity::numbered(number), Some(&mut policy), None) {
@@ -124,7 +131,9 @@ stand_ins_at! {
         }
     }
 
-    "rdx" fn sched_getparam(number: libc::pid_t, param: *mut Param; pc) -> c_int {
+    "rdx" fn sched_getparam(number: libc::pid_t, param: *mut Param; pc) -> c_int => {
+        own(process_id::to_kernel(number), param)
+    } {
         let _ = pc;
         if param.is_null() {
             return as_errno(libc::EINVAL);

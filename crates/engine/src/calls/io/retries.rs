@@ -199,50 +199,45 @@ const WOULD_WAIT: c_int = 4096;
 const F_SETOWN_EX: c_int = 15;
 const F_GETOWN_EX: c_int = 16;
 
-fn set_owner(fd: c_int, argument: u64) -> i64 {
-    let Some([kind, id]) = peek::fetch(argument as *const [i32; 2]) else { return -i64::from(libc::EFAULT) };
-    let owner = [kind, processes::to_kernel(id)];
-    // SAFETY: a copy of the program's structure.
-    unsafe { sys::syscall!(libc::SYS_fcntl, fd, F_SETOWN_EX, owner.as_ptr(); 0, 0, 0) }
-}
-
-/// The kernel has put the ID of a process there.
-fn see(at: u64) {
-    if let Some(id) = peek::fetch(at as *const i32) {
-        peek::put(at as *mut i32, process_id::seen(id));
+/// Makes a call with the kernel's IDs in place of the program's. `call` gets the argument.
+fn with_ids(command: c_int, argument: u64, call: impl FnOnce(u64) -> i64) -> i64 {
+    let takes_owner = command == F_SETOWN_EX && processes::are_virtual();
+    let owner = if takes_owner { peek::fetch(argument as *const [i32; 2]) } else { None };
+    let kernels = owner.map(|[kind, id]| [kind, processes::to_kernel(id)]);
+    let code = call(match (command, &kernels) {
+        (_, Some(owner)) => owner.as_ptr() as u64,
+        (libc::F_SETOWN, _) => of_either(argument as i32, process_id::to_kernel) as u64,
+        _ => argument,
+    });
+    let told_at = match command {
+        libc::F_GETOWN => return of_either(code as i32, processes::seen).into(),
+        F_GETOWN_EX => 4,
+        libc::F_GETLK | libc::F_OFD_GETLK => core::mem::offset_of!(libc::flock, l_pid) as u64,
+        _ => return code,
+    };
+    if code == 0 {
+        processes::see((argument + told_at) as *mut i32);
     }
+    code
 }
 
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
-fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
-    if command == F_SETOWN_EX {
-        return set_owner(fd, argument);
-    }
-    let argument = match command {
-        libc::F_SETOWN => of_either(argument as i32, process_id::to_kernel) as u64,
-        _ => argument,
-    };
+fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> c_int {
     let (attempt, waits) = match command {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
     };
-    let code = retry(tries(waits), Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
-        // SAFETY: the program's own call.
-        unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
+    let code = with_ids(command, argument, |argument| {
+        retry(tries(waits), Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
+            // SAFETY: the program's own call.
+            unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
+        })
     });
-    match command {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::copied(fd, code as c_int).into(),
-        libc::F_GETOWN => of_either(code as i32, process_id::seen).into(),
-        F_GETOWN_EX if code == 0 => {
-            see(argument + 4);
-            code
-        }
-        libc::F_GETLK | libc::F_OFD_GETLK if code == 0 => {
-            see(argument + core::mem::offset_of!(libc::flock, l_pid) as u64);
-            code
-        }
-        _ => code,
+    if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        descriptors::copied(fd, code as c_int);
     }
+    changed();
+    result(code) as c_int
 }
 
 stand_ins_at! {
@@ -254,16 +249,16 @@ stand_ins_at! {
         })) as c_int
     }
 
-    "rcx" fn fcntl(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
-        let code = control(fd, command, argument, pc);
-        changed();
-        result(code) as c_int
+    "rcx" fn fcntl(fd: c_int, command: c_int, argument: u64; pc) -> c_int => {
+        with_ids(command, argument, |argument| own(fd, command, argument).into()) as c_int
+    } {
+        control(fd, command, argument, pc)
     }
 
-    "rcx" fn fcntl64(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
-        let code = control(fd, command, argument, pc);
-        changed();
-        result(code) as c_int
+    "rcx" fn fcntl64(fd: c_int, command: c_int, argument: u64; pc) -> c_int => {
+        with_ids(command, argument, |argument| own(fd, command, argument).into()) as c_int
+    } {
+        control(fd, command, argument, pc)
     }
 
     "r8" fn msgsnd(queue: c_int, message: *const c_void, bytes: usize, flags: c_int; pc) -> c_int {
