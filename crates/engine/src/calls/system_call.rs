@@ -12,6 +12,7 @@ use crate::scheduling::sched;
 use crate::stand_in::failed;
 use crate::sys;
 use crate::threads::futex_call;
+use crate::threads::priority;
 use crate::threads::processes;
 use crate::threads::robust_list;
 use crate::threads::signals;
@@ -71,6 +72,8 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_exit => crate::ending::unsupported("a thread exits by a direct system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
+        // The call's answer is never below zero.
+        libc::SYS_getpriority => answer(priority::nice_of(a as u32, b as u32).map(|nice| (20 - nice).into())),
         libc::SYS_tgkill => signals::by_number(b as c_int, c as c_int, pc).into(),
         libc::SYS_tkill => signals::by_number(a as c_int, b as c_int, pc).into(),
         _ if let Some(name) = not_there(number) => {

@@ -61,6 +61,7 @@ fn task(fiber: usize, ran: Ticks) -> Task {
         id: affinity::number(fiber),
         name: name(fiber),
         state,
+        nice: fibers()[fiber].thread.priority.nice,
         threads: clock::threads(),
         cpus: (0..engine().launch.cpus).filter(|cpu| fibers()[fiber].may_run_on(*cpu as usize)).collect(),
         ran: nanoseconds_of(ran) / HUNDREDTH,

@@ -183,6 +183,7 @@ pub struct Task {
     pub name: String,
     /// As `status` has it.
     pub state: &'static str,
+    pub nice: i32,
     /// How many the process has.
     pub threads: usize,
     /// Those that it may run on.
@@ -202,6 +203,8 @@ pub fn stat_of(host: &str, task: &Task) -> String {
         5 => OWN.to_string(),
         8 => "-1".into(),
         14 => task.ran.to_string(),
+        18 => (20 + task.nice).to_string(),
+        19 => task.nice.to_string(),
         20 => task.threads.to_string(),
         7 | 10..=13 | 15..=17 | 22 | 29..=31 | 35 | 39 | 42 | 43 => "0".into(),
         _ => String::from(theirs),

@@ -104,10 +104,6 @@ with_ids! {
         own(process_id::to_kernel(process), process_id::to_kernel(group))
     }
 
-    fn getpriority(which: u32, who: u32) -> c_int {
-        own(which, if which == libc::PRIO_USER { who } else { to_kernel(who as pid_t) as u32 })
-    }
-
     /// Who is at the other end of a socket: often the program itself.
     fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, bytes: *mut u32) -> c_int {
         let code = own(fd, level, name, value, bytes);
