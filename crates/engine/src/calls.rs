@@ -22,7 +22,6 @@ pub mod stdio;
 pub mod stream;
 pub mod string;
 pub mod system_call;
-mod tasks;
 pub mod temporary;
 pub mod time;
 pub mod timers;

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
-use crate::calls::tasks::{self, HUNDREDTH, OF_THREAD, topology};
+mod disk;
+mod tasks;
+mod threads;
+
 use crate::calls::topology::{File, meminfo};
 use crate::carrier::Carrier;
 use crate::engine::{engine, nanoseconds_of, now};
 use crate::parameters;
 use crate::passing::{Arguments, before};
 use crate::process_id;
-use crate::scheduling::fiber::fibers;
 use crate::scheduling::{peek, sched};
 use crate::stand_in::stand_ins_at;
 use crate::sys;
 use crate::threads::{affinity, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int};
+use disk::{make_directory, write};
+use tasks::{HUNDREDTH, topology};
 
 struct Shown {
     /// Where our files are; none before the first was asked for.
     root: Option<String>,
     /// CPUs whose files are there.
     cpus: BTreeSet<u32>,
-    /// Threads whose folders are there.
-    threads: BTreeSet<usize>,
     /// Paths that programs were given in place of theirs, with a final zero byte: they stay where they are.
     paths: BTreeMap<String, Vec<u8>>,
 }
 
-static SHOWN: Carrier<Shown> =
-    Carrier::new(Shown { root: None, cpus: BTreeSet::new(), threads: BTreeSet::new(), paths: BTreeMap::new() });
+static SHOWN: Carrier<Shown> = Carrier::new(Shown { root: None, cpus: BTreeSet::new(), paths: BTreeMap::new() });
 
 /// None before the first was asked for.
 fn known_root() -> Option<String> {
@@ -44,11 +45,8 @@ const DIRECTORIES: [(&str, &str); 5] = [
     ("/sys/devices/system/node", "node"),
     ("/sys/bus/cpu/devices", "cpu"),
     ("/sys/bus/node/devices", "node"),
-    (TASKS, "task"),
+    (threads::FOLDER, "task"),
 ];
-
-/// A folder for each thread.
-const TASKS: &str = "/proc/self/task";
 
 /// The path to take in place of one that a call names, relative to `directory` if that is a descriptor.
 pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
@@ -104,7 +102,7 @@ fn opened(fd: c_int) -> Option<String> {
 
 fn ours(path: &str) -> Option<String> {
     let named = theirs(path).unwrap_or_else(|| path.into());
-    let itself = as_itself(&named);
+    let itself = threads::as_itself(&named);
     let path = itself.as_deref().unwrap_or(&named);
     if let Some(file) = made_anew(path) {
         return Some(file);
@@ -116,7 +114,7 @@ fn ours(path: &str) -> Option<String> {
     let Some(inside) = DIRECTORIES.iter().find_map(inside) else { return itself };
     let root = root()?;
     if inside.starts_with("task") {
-        show_threads(&root);
+        threads::show_all(&root);
     }
     match inside.strip_prefix("cpu/cpu").map(|rest| rest.split('/').next().unwrap_or_default().parse()) {
         Some(Ok(cpu)) => show_cpu(&root, cpu),
@@ -130,87 +128,21 @@ fn ours(path: &str) -> Option<String> {
 /// The same to a call that reads a link: those that lead to the process, and to the running thread.
 fn our_link(path: &str) -> Option<String> {
     let (name, target) = match path {
-        "/proc/self" => ("self", format!("{}\0", process_id::OWN)),
-        "/proc/thread-self" => ("thread-self", format!("{}/task/{}\0", process_id::OWN, affinity::own_number())),
+        "/proc/self" => ("self", process_id::OWN.to_string()),
+        "/proc/thread-self" => ("thread-self", format!("{}/task/{}", process_id::OWN, affinity::own_number())),
         _ => return ours(path),
     };
     let link = format!("{}/{name}", root()?);
-    remove(&link, 0);
-    let at = format!("{link}\0");
-    // SAFETY: terminated strings.
-    unsafe { sys::syscall!(libc::SYS_symlink, target.as_ptr(), at.as_ptr(); 0, 0, 0, 0) };
+    disk::link(&link, &target);
     Some(link)
-}
-
-/// A file of the program's process by its number, or of one of its threads, as one of /proc/self.
-fn as_itself(path: &str) -> Option<String> {
-    let inside = path.strip_prefix("/proc/")?;
-    let (process, inside) = inside.split_once('/').unwrap_or((inside, ""));
-    let thread = match process {
-        // The link.
-        "self" if inside.is_empty() => return None,
-        "self" => 0,
-        "thread-self" => engine().sched.fiber,
-        number => tasks::named(number)?,
-    };
-    if process == "thread-self" || thread != 0 {
-        return Some(in_folder(thread, inside));
-    }
-    let of_thread = inside.strip_prefix("task/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
-    match of_thread.map(|(number, file)| (tasks::named(number), file)) {
-        Some((Some(thread), file)) => Some(in_folder(thread, file)),
-        _ => Some(format!("/proc/self/{inside}")),
-    }
-}
-
-/// The folder of a thread, or what it has of its own there; else the process's.
-fn in_folder(thread: usize, file: &str) -> String {
-    if file.is_empty() || OF_THREAD.contains(&file) {
-        return format!("{TASKS}/{}/{file}", affinity::number(thread));
-    }
-    format!("/proc/self/{file}")
-}
-
-/// A file in a thread's folder.
-fn of_thread(path: &str) -> Option<(usize, &str)> {
-    let (number, file) = path.strip_prefix(TASKS)?.strip_prefix('/')?.split_once('/')?;
-    Some((tasks::named(number)?, file))
-}
-
-fn show_thread(root: &str, thread: usize, file: &str) -> Option<String> {
-    let text = tasks::text(thread, file, clock::ran(thread))?;
-    let path = format!("{root}/task/{}/{file}", affinity::number(thread));
-    write(&path, &text).then_some(path)
-}
-
-/// Folders of the threads that there are, and none of others.
-fn show_threads(root: &str) {
-    make_directory(&format!("{root}/task"));
-    let known = SHOWN.with(|shown| shown.threads.clone());
-    for thread in 0..fibers().len() {
-        let folder = format!("{root}/task/{}", affinity::number(thread));
-        match (tasks::is_there(thread), known.contains(&thread)) {
-            (true, false) => {
-                make_directory(&folder);
-                OF_THREAD.iter().for_each(|file| _ = show_thread(root, thread, file));
-                SHOWN.with(|shown| shown.threads.insert(thread));
-            }
-            (false, true) => {
-                OF_THREAD.iter().for_each(|file| remove(&format!("{folder}/{file}"), 0));
-                remove(&folder, libc::AT_REMOVEDIR);
-                SHOWN.with(|shown| shown.threads.remove(&thread));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Files that are written anew each time that they are asked for.
 fn made_anew(path: &str) -> Option<String> {
-    if let Some((thread, file)) = of_thread(path) {
+    if let Some((thread, file)) = threads::named(path) {
         let root = root()?;
-        show_threads(&root);
-        return show_thread(&root, thread, file);
+        threads::show_all(&root);
+        return threads::show(&root, thread, file);
     }
     let theirs =
         || String::from_utf8_lossy(&sys::read_file(format!("{path}\0").as_bytes()).unwrap_or_default()).into_owned();
@@ -266,23 +198,6 @@ fn write_all(root: &str, files: &[File]) -> bool {
         }
         write(&format!("{root}/{name}"), text)
     })
-}
-
-fn write(path: &str, text: &str) -> bool {
-    sys::write_file(format!("{path}\0").as_bytes(), text.as_bytes()).is_ok()
-}
-
-/// One that is there already stays.
-fn make_directory(path: &str) {
-    let path = format!("{path}\0");
-    // SAFETY: a terminated string.
-    unsafe { sys::syscall!(libc::SYS_mkdir, path.as_ptr(), 0o755; 0, 0, 0, 0) };
-}
-
-fn remove(path: &str, flags: c_int) {
-    let path = format!("{path}\0");
-    // SAFETY: a terminated string.
-    unsafe { sys::syscall!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), flags; 0, 0, 0) };
 }
 
 /// The kernel's path that a path of ours stands for.
