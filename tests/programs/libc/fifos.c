@@ -154,7 +154,8 @@ static void by_rules_of_names(__u64 resolve)
 	snprintf(link, sizeof(link), "%s-link", path);
 	CHECK(symlink(path, link) == 0 && pthread_create(&writer, NULL, say_hello, (void *)10L) == 0);
 	CHECK(by_rules(link, O_RDONLY, RESOLVE_NO_SYMLINKS) == -1 && errno == ELOOP && unlink(link) == 0);
-	CHECK((fd = by_rules(path, O_RDONLY | O_CLOEXEC, resolve)) == other + 1 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	fd = by_rules(path, O_RDONLY | O_CLOEXEC, resolve);
+	CHECK(fd >= 0 && (!simulated() || fd == other + 1) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	CHECK(read(fd, bytes, 8) == 5 && close(fd) == 0 && close(other) == 0 && pthread_join(writer, NULL) == 0);
 	CHECK(syscall(SYS_openat2, AT_FDCWD, path, NULL, sizeof(struct open_how)) == -1 && errno == EFAULT);
 }
