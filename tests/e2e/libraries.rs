@@ -145,3 +145,22 @@ fn what_a_library_registers_for_as_it_is_loaded_is_known() {
         assert_eq!(simulated.code, Some(0), "{compiler}: {}", simulated.out);
     }
 }
+
+/// Calls of a library's constructor, before the simulation begins, know the process by the ID that `getpid` returns there.
+#[test]
+fn ids_in_constructors_of_libraries_are_the_runs() {
+    let place = Place::new();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    for part in ["libraries/early_ids.c", "libc/check.h"] {
+        std::fs::copy(programs.join(part), place.path(part.rsplit('/').next().unwrap())).unwrap();
+    }
+    place.file("main.c", "void check_again(void);\nint main(void) { check_again(); return 0; }\n");
+    for compiler in ["$corefold cc", "gcc"] {
+        let made = place.sh(&format!(
+            "{compiler} -O2 -shared -fPIC -o library.so early_ids.c && $corefold cc -O2 main.c ./library.so -o main"
+        ));
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        let run = place.sh("./main && $corefold run --cpus 4,80 -- ./main");
+        assert_eq!(run.code, Some(0), "{compiler}: {}{}", run.out, run.err);
+    }
+}

@@ -5,5 +5,6 @@ pub mod labels;
 pub mod lock_table;
 pub mod meetings;
 pub mod pace;
+pub mod samples;
 pub mod sites;
 pub mod users;

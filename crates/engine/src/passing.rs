@@ -171,3 +171,9 @@ macro_rules! before {
     ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_before: $($list)* } };
 }
 pub(crate) use before;
+
+/// The same while nothing is simulated, too.
+macro_rules! always_before {
+    ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_always_before: $($list)* } };
+}
+pub(crate) use always_before;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How stand-ins for libc's functions are declared. In each body, `own` is libc's function.
 
-/// Stand-ins that are libc's own functions while nothing is simulated.
+/// Stand-ins that are libc's own functions while nothing is simulated. `=> { … }`: what they do then, in constructors of
+/// libraries too.
 macro_rules! stand_ins {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block)*) => {$(
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty
+        $(=> $early:block)? $body:block)*) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $type),*) -> $result {
@@ -13,6 +15,8 @@ macro_rules! stand_ins {
                 $name($($arg),*)
             }
             if !$crate::engine::active() {
+                $(return $early;)?
+                #[allow(unreachable_code)]
                 return own($($arg),*);
             }
             $body
@@ -24,7 +28,8 @@ pub(crate) use stand_ins;
 /// The same, for those that also have to know where they are called: `$pc` is the caller's address, and
 /// `$register` where an argument after the last one goes.
 macro_rules! stand_ins_at {
-    ($($register:literal fn $name:ident($($arg:ident: $type:ty),* ; $pc:ident) -> $result:ty $body:block)*) => {$(
+    ($($register:literal fn $name:ident($($arg:ident: $type:ty),* ; $pc:ident) -> $result:ty
+        $(=> $early:block)? $body:block)*) => {$(
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -35,6 +40,8 @@ macro_rules! stand_ins_at {
             }
             pub extern "C" fn body($($arg: $type,)* $pc: u64) -> $result {
                 if !$crate::engine::active() {
+                    $(return $early;)?
+                    #[allow(unreachable_code)]
                     return own($($arg),*);
                 }
                 $body

@@ -3,7 +3,6 @@
 //! wants, moves the program to a stack at a fixed address and lets libc continue there.
 use crate::account::freed;
 use crate::account::host;
-use crate::account::sample::SAMPLES;
 use crate::calls::allocation::arenas;
 use crate::calls::allocation::libraries;
 use crate::calls::allocation::malloc;
@@ -11,6 +10,7 @@ use crate::calls::raw;
 use crate::calls::stdio;
 use crate::calls::within;
 use crate::code::{self, loaded};
+use crate::counts::samples::SAMPLES;
 use crate::crash;
 use crate::engine;
 use crate::fs_base;

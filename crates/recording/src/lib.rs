@@ -14,6 +14,7 @@ extern crate alloc;
 mod cpus;
 mod file;
 mod host;
+mod passed;
 mod types;
 
 pub use cpus::CpuSet;

@@ -47,6 +47,7 @@ int main(void)
 	printf("%d %d %d %d %d\n", getpid(), getppid(), getpgrp(), getsid(0), gettid());
 	printf("%ld %ld\n", syscall(SYS_getpid), syscall(SYS_getppid));
 	printf("%s %s %s\n", mktemp(template), tmpnam(name), tmpnam(NULL));
+	printf("%s\n", tempnam("/tmp", "prefix"));
 	if (getloadavg(loads, 3) != 3 || sysinfo(&info))
 		return 1;
 	printf("%.2f %.2f %.2f\n", loads[0], loads[1], loads[2]);

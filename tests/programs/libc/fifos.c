@@ -4,6 +4,7 @@
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -109,6 +110,54 @@ static void by_streams(void)
 		CHECK(sscanf(line, "line %d", &number) == 1 && number == count++);
 	CHECK(count == 20000 && fclose(stream) == 0 && pthread_join(writer, NULL) == 0);
 	CHECK(!fopen(path, "wx") && errno == EEXIST);
+}
+
+/* A stream gets the FIFO in place of its own file, which is closed meanwhile. */
+static void by_another_file_of_a_stream(void)
+{
+	pthread_t writer;
+	char bytes[8];
+	int old[2];
+	long begin = now_ms();
+
+	CHECK(pipe(old) == 0);
+	FILE *stream = fdopen(old[1], "w");
+	CHECK(stream && pthread_create(&writer, NULL, say_hello, (void *)10L) == 0);
+	CHECK(fputs("rest", stream) >= 0 && freopen(path, "re", stream) == stream && now_ms() - begin >= 9);
+	CHECK(read(old[0], bytes, 8) == 4 && read(old[0], bytes, 8) == 0 && close(old[0]) == 0);
+	CHECK(fcntl(fileno(stream), F_GETFD) == FD_CLOEXEC && !(fcntl(fileno(stream), F_GETFL) & O_NONBLOCK));
+	CHECK(fread(bytes, 1, 8, stream) == 5 && memcmp(bytes, "hello", 5) == 0 && feof(stream));
+	CHECK(pthread_join(writer, NULL) == 0);
+	CHECK(!freopen(path, "wx", stream) && errno == EEXIST);
+	stream = fopen("/dev/null", "r");
+	CHECK(freopen("/proc/self/cmdline", "r", stream) == stream && fgetc(stream) != EOF && fclose(stream) == 0);
+}
+
+static int by_rules(const char *name, int flags, __u64 resolve)
+{
+	struct open_how how = { .flags = (__u64)flags, .resolve = resolve };
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+}
+
+/* Older kernels have no such call. */
+static void by_rules_of_names(__u64 resolve)
+{
+	pthread_t writer;
+	char bytes[8], link[80];
+	int fd, other = by_rules("/dev/null", O_RDONLY, 0);
+
+	if (other < 0) {
+		CHECK(errno == ENOSYS);
+		return;
+	}
+	snprintf(link, sizeof(link), "%s-link", path);
+	CHECK(symlink(path, link) == 0 && pthread_create(&writer, NULL, say_hello, (void *)10L) == 0);
+	CHECK(by_rules(link, O_RDONLY, RESOLVE_NO_SYMLINKS) == -1 && errno == ELOOP && unlink(link) == 0);
+	fd = by_rules(path, O_RDONLY | O_CLOEXEC, resolve);
+	CHECK(fd >= 0 && (!simulated() || fd == other + 1) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(read(fd, bytes, 8) == 5 && close(fd) == 0 && close(other) == 0 && pthread_join(writer, NULL) == 0);
+	CHECK(syscall(SYS_openat2, AT_FDCWD, path, NULL, sizeof(struct open_how)) == -1 && errno == EFAULT);
 }
 
 static void without_waiting(void)
@@ -263,6 +312,9 @@ int main(void)
 	hear_hello(10, 0);
 	more_than_it_holds();
 	by_streams();
+	by_another_file_of_a_stream();
+	by_rules_of_names(0);
+	by_rules_of_names(RESOLVE_NO_SYMLINKS);
 	without_waiting();
 	what_others_see();
 	interrupted();

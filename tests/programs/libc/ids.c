@@ -4,16 +4,21 @@
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+int capget(struct __user_cap_header_struct *header, struct __user_cap_data_struct *data);
+int capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data);
 
 static pid_t me, in_constructor;
 
@@ -134,6 +139,28 @@ static void memory(void)
 	CHECK(copied == (ssize_t)sizeof(from) ? to == 42 : errno == ENOSYS || errno == EPERM);
 }
 
+static void owners_by_ioctl(int fd)
+{
+	int id = me, told = 0, group = -getpgrp();
+
+	CHECK(ioctl(fd, FIOSETOWN, &id) == 0 && ioctl(fd, FIOGETOWN, &told) == 0 && told == me);
+	CHECK(ioctl(fd, SIOCSPGRP, &group) == 0 && ioctl(fd, SIOCGPGRP, &told) == 0 && told == group);
+	CHECK(syscall(SYS_ioctl, fd, FIOSETOWN, &id) == 0 && fcntl(fd, F_GETOWN) == me);
+	CHECK(ioctl(fd, FIOSETOWN, NULL) == -1 && errno == EFAULT);
+}
+
+static void capabilities(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, me };
+	struct __user_cap_data_struct data[2], again[2];
+
+	CHECK(capget(&header, data) == 0 && header.pid == me);
+	CHECK(syscall(SYS_capget, &header, again) == 0 && memcmp(data, again, sizeof(data)) == 0);
+	CHECK(capset(&header, data) == 0);
+	header.version = 1;
+	CHECK(capget(&header, NULL) == 0 && header.version == _LINUX_CAPABILITY_VERSION_3 && header.pid == me);
+}
+
 static void descriptors(void)
 {
 	struct ucred peer;
@@ -147,6 +174,7 @@ static void descriptors(void)
 	CHECK(fcntl(ends[0], F_SETOWN_EX, &owner) == 0 && fcntl(ends[0], F_GETOWN_EX, &told) == 0);
 	CHECK(told.type == F_OWNER_PID && told.pid == me);
 	CHECK(fcntl(ends[0], F_SETOWN_EX, NULL) == -1 && errno == EFAULT);
+	owners_by_ioctl(ends[1]);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -160,5 +188,6 @@ int main(void)
 	of_others();
 	memory();
 	descriptors();
+	capabilities();
 	return 0;
 }

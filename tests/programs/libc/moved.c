@@ -164,6 +164,15 @@ static void from_pipe_to_pipe(void)
 	close_all();
 }
 
+static void *read_page_later(void *unused)
+{
+	static unsigned char page[4096];
+
+	usleep(2000);
+	CHECK(read(to[0], page, sizeof(page)) == sizeof(page));
+	return unused;
+}
+
 static void memory_to_a_pipe(void)
 {
 	struct iovec part = { big, BIG };
@@ -184,6 +193,27 @@ static void memory_to_a_pipe(void)
 	CHECK(vmsplice(to[0], &there, 1, SPLICE_F_NONBLOCK) == -1 && errno == EAGAIN);
 	CHECK(pthread_create(&other, NULL, write_later, (void *)(long)to[1]) == 0);
 	CHECK(vmsplice(to[0], &there, 1, 0) == SMALL && memcmp(piece, big, SMALL) == 0);
+	CHECK(pthread_join(other, NULL) == 0);
+	close_all();
+}
+
+/* Only the call's flag says that it does not wait, not the pipe's mode. */
+static void memory_whatever_the_mode(void)
+{
+	static unsigned char piece[SMALL], page[4096];
+	struct iovec there = { piece, SMALL }, one = { page, sizeof(page) };
+	pthread_t other;
+
+	CHECK(pipe2(to, O_NONBLOCK) == 0);
+	CHECK(vmsplice(to[0], &there, 1, SPLICE_F_NONBLOCK) == -1 && errno == EAGAIN);
+	CHECK(pthread_create(&other, NULL, write_later, (void *)(long)to[1]) == 0);
+	CHECK(vmsplice(to[0], &there, 1, 0) == SMALL && memcmp(piece, big, SMALL) == 0);
+	CHECK(pthread_join(other, NULL) == 0);
+	while (vmsplice(to[1], &one, 1, SPLICE_F_NONBLOCK) == sizeof(page))
+		;
+	CHECK(errno == EAGAIN && fcntl(to[0], F_SETFL, 0) == 0);
+	CHECK(pthread_create(&other, NULL, read_page_later, NULL) == 0);
+	CHECK(vmsplice(to[1], &one, 1, 0) == sizeof(page));
 	CHECK(pthread_join(other, NULL) == 0);
 	close_all();
 }
@@ -259,6 +289,7 @@ int main(void)
 	a_socket_to_a_pipe();
 	from_pipe_to_pipe();
 	memory_to_a_pipe();
+	memory_whatever_the_mode();
 	vectors_with_flags();
 	a_full_backlog();
 	puts("moved bytes are right");

@@ -2,17 +2,19 @@
 //! Files. Their calls cost what a system call costs; disk time is not modelled. Some paths
 //! are special.
 use crate::account::host;
-use crate::calls::io::{fifos, parts, remember_random};
-use crate::calls::library_locks::file_name;
+use crate::calls::io::{aside, fifos, parts, remember_random};
+use crate::calls::library_locks::{file_name, give};
 use crate::calls::random;
 use crate::calls::shown;
-use crate::calls::stdio::makes;
+use crate::calls::stdio::{OPENED, hold, makes};
 use crate::mappings::shared;
 use crate::real;
 use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins_at};
 use crate::sys;
 use crate::threads::cancel;
+use crate::threads::signals::pending::deafly;
+use alloc::format;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// What a special path is.
@@ -149,6 +151,101 @@ fn open_fifo_stream(path: *const c_char, mode: *const c_char) -> Option<*mut c_v
     Some(stream)
 }
 
+/// The stream gets another file in place of its own, under its lock.
+fn reopen_stream(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut c_void,
+    pc: u64,
+    own: impl Fn(*const c_char) -> *mut c_void,
+) -> *mut c_void {
+    let mut held = 0;
+    hold(stream as u64, OPENED, pc, &mut held);
+    sched::enter_kernel();
+    let path = shown::instead(libc::AT_FDCWD, path);
+    let again = reopen_as_fifo(path, mode, stream, &own).unwrap_or_else(|| own(path));
+    note_written(again, mode);
+    give(held, pc);
+    again
+}
+
+/// The same of a FIFO, which libc would wait for itself: first another file, so that the old one is closed by then. `None`:
+/// it is none. Handlers run once the call is over.
+fn reopen_as_fifo(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut c_void,
+    own: &impl Fn(*const c_char) -> *mut c_void,
+) -> Option<*mut c_void> {
+    let flags = flags_of(mode);
+    if !fifos::is_opened(libc::AT_FDCWD, path, flags) {
+        return None;
+    }
+    if own(c"/dev/null".as_ptr()).is_null() {
+        return Some(core::ptr::null_mut());
+    }
+    let mut code = None;
+    deafly(|| code = fifos::open(libc::AT_FDCWD, path, flags));
+    let code = code?;
+    if code < 0 {
+        // There is no file of that name: the stream is closed.
+        own(c"".as_ptr());
+        failed(-code as c_int);
+        return Some(core::ptr::null_mut());
+    }
+    // SAFETY: a new descriptor of ours takes the place of the stream's.
+    unsafe {
+        let fd = libc::fileno(stream.cast());
+        sys::syscall!(libc::SYS_dup3, code, fd, flags & libc::O_CLOEXEC; 0, 0, 0);
+        crate::calls::io::forget(fd);
+    }
+    sys::close(code as c_int);
+    Some(stream)
+}
+
+/// The kernel's `struct open_how`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct How {
+    flags: u64,
+    mode: u64,
+    resolve: u64,
+}
+
+fn kernels_open(directory: c_int, path: *const c_char, how: *const How, bytes: usize) -> i64 {
+    // SAFETY: the program's own call, or a descriptor of ours.
+    unsafe { sys::syscall!(libc::SYS_openat2, directory, path, how, bytes; 0, 0) }
+}
+
+/// The system call `openat2`. A file that it finds by rules of its own is opened as it is, unless it is a FIFO.
+pub fn open_by_how(directory: c_int, path: *const c_char, how: *const How, bytes: usize) -> c_int {
+    let own = |path| result(kernels_open(directory, path, how, bytes)) as c_int;
+    match peek::fetch(how).filter(|_| bytes >= size_of::<How>()) {
+        Some(How { flags, resolve: 0, .. }) => open_any(directory, path, flags as c_int, own),
+        Some(how) => {
+            cancel::test();
+            sched::enter_kernel();
+            let fd = open_resolved(directory, path, how).map_or_else(|| own(path), |code| result(code) as c_int);
+            crate::calls::io::forget(fd);
+            host::written::opened(fd, how.flags as c_int);
+            fd
+        }
+        None => own(path),
+    }
+}
+
+/// `None`: what is found is no FIFO.
+fn open_resolved(directory: c_int, path: *const c_char, how: How) -> Option<i64> {
+    const NO_LINK: u64 = libc::O_NOFOLLOW as u64;
+    let flags = libc::O_PATH as u64 | libc::O_CLOEXEC as u64 | how.flags & NO_LINK;
+    let only = How { flags, mode: 0, ..how };
+    let found = aside(kernels_open(directory, path, &raw const only, size_of::<How>()))?;
+    let name = format!("/proc/self/fd/{found}\0");
+    let code = fifos::open(libc::AT_FDCWD, name.as_ptr().cast(), (how.flags & !NO_LINK) as c_int);
+    sys::close(found);
+    code
+}
+
 /// What is written to the stream reaches its file.
 fn note_written(stream: *mut c_void, mode: *const c_char) {
     if !stream.is_null() {
@@ -205,6 +302,14 @@ stand_ins_at! {
 
     "rdx" fn fopen64(path: *const c_char, mode: *const c_char; pc) -> *mut c_void {
         makes(pc, || file_name(path as u64), || open_stream(path, mode, |path| own(path, mode)))
+    }
+
+    "rcx" fn freopen(path: *const c_char, mode: *const c_char, stream: *mut c_void; pc) -> *mut c_void {
+        reopen_stream(path, mode, stream, pc, |path| own(path, mode, stream))
+    }
+
+    "rcx" fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut c_void; pc) -> *mut c_void {
+        reopen_stream(path, mode, stream, pc, |path| own(path, mode, stream))
     }
 }
 

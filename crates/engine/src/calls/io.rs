@@ -18,6 +18,6 @@ mod splices;
 pub mod transfer;
 pub mod waiting;
 
-pub use descriptors::{forget, remember_event, remember_random};
+pub use descriptors::{aside, forget, remember_event, remember_random};
 pub use poll::{ppoll_by_number, pselect_by_number};
 pub use waiting::{await_input, await_room, changed, fills_up, is_ready};

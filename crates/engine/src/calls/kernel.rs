@@ -24,7 +24,7 @@ before! {
     crate::calls::kernel::enters_kernel => fstat fstat64 statfs fstatfs statvfs fstatvfs lseek lseek64 sync syncfs sync_file_range ftruncate
         ftruncate64 truncate fallocate posix_fallocate posix_fadvise unlink unlinkat rename renameat mkdir rmdir link
         symlink chmod fchmod chown fchown utimensat futimens getcwd
-        ioctl copy_file_range bind getsockname getpeername setsockopt uname getuid geteuid
+        copy_file_range bind getsockname getpeername setsockopt uname getuid geteuid
         getgid getegid umask memfd_create shm_open shm_unlink inotify_init1
         inotify_add_watch mlock munlock mincore;
 }

@@ -71,7 +71,9 @@ macro_rules! limits {
                 limit(0, resource, (new, core::ptr::null_mut()), pc, || own(resource, new))
             }
 
-            "r8" fn $both(process: pid_t, resource: c_int, new: *const rlimit, old: *mut rlimit; pc) -> c_int {
+            "r8" fn $both(process: pid_t, resource: c_int, new: *const rlimit, old: *mut rlimit; pc) -> c_int => {
+                own(processes::to_kernel(process), resource, new, old)
+            } {
                 limit(process, resource, (new, old), pc, || own(processes::to_kernel(process), resource, new, old))
             }
         }

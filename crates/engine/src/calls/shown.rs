@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths under /sys and /proc that describe CPUs and memory are redirected to files that describe the simulated machine. They lie
 //! beside the launch file, in a directory that the runner removes, and are written when they are first asked for.
-use crate::calls::topology::{File, Topology, meminfo, own_stat};
+mod disk;
+mod tasks;
+mod threads;
+
+use crate::calls::topology::{File, meminfo};
 use crate::carrier::Carrier;
 use crate::engine::{launch, nanoseconds_of, now};
 use crate::parameters;
@@ -13,12 +17,11 @@ use crate::sys;
 use crate::threads::{affinity, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int};
-
-/// Nanoseconds of the unit that these files count in.
-const HUNDREDTH: u64 = 10_000_000;
+use disk::{make_directory, write};
+use tasks::{HUNDREDTH, topology};
 
 struct Shown {
     /// Where our files are; none before the first was asked for.
@@ -37,20 +40,20 @@ fn known_root() -> Option<String> {
 }
 
 /// Directories of ours, and the kernel's that they stand for.
-const DIRECTORIES: [(&str, &str); 4] = [
+const DIRECTORIES: [(&str, &str); 5] = [
     ("/sys/devices/system/cpu", "cpu"),
     ("/sys/devices/system/node", "node"),
     ("/sys/bus/cpu/devices", "cpu"),
     ("/sys/bus/node/devices", "node"),
+    (threads::FOLDER, "task"),
 ];
-
-fn topology() -> Topology<'static> {
-    let launch = &launch();
-    Topology { machine: &launch.machine, cpus: launch.cpus }
-}
 
 /// The path to take in place of one that a call names, relative to `directory` if that is a descriptor.
 pub fn instead(directory: c_int, path: *const c_char) -> *const c_char {
+    instead_by(directory, path, ours)
+}
+
+fn instead_by(directory: c_int, path: *const c_char, ours: fn(&str) -> Option<String>) -> *const c_char {
     if peek::fetch(path).is_none() {
         return path;
     }
@@ -98,20 +101,21 @@ fn opened(fd: c_int) -> Option<String> {
 }
 
 fn ours(path: &str) -> Option<String> {
-    let itself = as_itself(path);
-    if let Some(file) = of_process(itself.as_deref().unwrap_or(path)) {
+    let named = theirs(path).unwrap_or_else(|| path.into());
+    let itself = threads::as_itself(&named);
+    let path = itself.as_deref().unwrap_or(&named);
+    if let Some(file) = made_anew(path) {
         return Some(file);
     }
-    if itself.is_some() {
-        return itself;
-    }
-    let own = known_root().and_then(|root| path.strip_prefix(&*format!("{root}/")).map(String::from));
     let inside = |(theirs, ours): &(&str, &str)| {
         let rest = path.strip_prefix(theirs)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{ours}{rest}"))
     };
-    let inside = own.or_else(|| DIRECTORIES.iter().find_map(inside))?;
+    let Some(inside) = DIRECTORIES.iter().find_map(inside) else { return itself };
     let root = root()?;
+    if inside.starts_with("task") {
+        threads::show_all(&root);
+    }
     match inside.strip_prefix("cpu/cpu").map(|rest| rest.split('/').next().unwrap_or_default().parse()) {
         Some(Ok(cpu)) => show_cpu(&root, cpu),
         // Its entries may be listed, and then looked at.
@@ -121,25 +125,25 @@ fn ours(path: &str) -> Option<String> {
     Some(format!("{root}/{inside}"))
 }
 
-/// A file of the program's process by its number, or of one of its threads, as one of /proc/self.
-fn as_itself(path: &str) -> Option<String> {
-    let inside = path.strip_prefix("/proc/")?;
-    let (process, inside) = inside.split_once('/').unwrap_or((inside, ""));
-    let number = process.parse().ok();
-    if process != "self" && (number.is_none() || number.and_then(affinity::numbered).is_none()) {
-        return None;
-    }
-    let thread = inside.strip_prefix("task/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
-    match thread {
-        Some((thread, file)) if thread.parse().ok().and_then(affinity::numbered).is_some() => {
-            Some(format!("/proc/self/{file}"))
-        }
-        _ => Some(format!("/proc/self/{inside}")),
-    }
+/// The same to a call that reads a link: those that lead to the process, and to the running thread.
+fn our_link(path: &str) -> Option<String> {
+    let (name, target) = match path {
+        "/proc/self" => ("self", process_id::OWN.to_string()),
+        "/proc/thread-self" => ("thread-self", format!("{}/task/{}", process_id::OWN, affinity::own_number())),
+        _ => return ours(path),
+    };
+    let link = format!("{}/{name}", root()?);
+    disk::link(&link, &target);
+    Some(link)
 }
 
 /// Files that are written anew each time that they are asked for.
-fn of_process(path: &str) -> Option<String> {
+fn made_anew(path: &str) -> Option<String> {
+    if let Some((thread, file)) = threads::named(path) {
+        let root = root()?;
+        threads::show_all(&root);
+        return threads::show(&root, thread, file);
+    }
     let theirs =
         || String::from_utf8_lossy(&sys::read_file(format!("{path}\0").as_bytes()).unwrap_or_default()).into_owned();
     let text = match path {
@@ -155,8 +159,9 @@ fn of_process(path: &str) -> Option<String> {
         }
         "/proc/loadavg" => format!("0.00 0.00 0.00 1/1 {}\n", process_id::OWN),
         "/proc/meminfo" => meminfo(),
-        "/proc/self/status" => topology().status(&theirs(), clock::threads()),
-        "/proc/self/stat" => own_stat(&theirs(), nanoseconds_of(clock::process_ran()) / HUNDREDTH, clock::threads()),
+        "/proc/self/comm" | "/proc/self/stat" | "/proc/self/status" => {
+            tasks::text(0, path.strip_prefix("/proc/self/")?, clock::process_ran())?
+        }
         _ => return None,
     };
     let file = format!("{}/{}", root()?, path.rsplit('/').next()?);
@@ -193,17 +198,6 @@ fn write_all(root: &str, files: &[File]) -> bool {
         }
         write(&format!("{root}/{name}"), text)
     })
-}
-
-fn write(path: &str, text: &str) -> bool {
-    sys::write_file(format!("{path}\0").as_bytes(), text.as_bytes()).is_ok()
-}
-
-/// One that is there already stays.
-fn make_directory(path: &str) {
-    let path = format!("{path}\0");
-    // SAFETY: a terminated string.
-    unsafe { sys::syscall!(libc::SYS_mkdir, path.as_ptr(), 0o755; 0, 0, 0, 0) };
 }
 
 /// The kernel's path that a path of ours stands for.
@@ -295,8 +289,22 @@ pub extern "C" fn enters_kernel_by_path_at(arguments: &mut Arguments, pc: u64) {
     arguments.rsi = instead(arguments.rdi as c_int, arguments.rsi as *const c_char) as u64;
 }
 
+/// A call that reads the link that its first argument names.
+pub extern "C" fn reads_link(arguments: &mut Arguments, pc: u64) {
+    super::kernel::enters_kernel(arguments, pc);
+    arguments.rdi = instead_by(libc::AT_FDCWD, arguments.rdi as *const c_char, our_link) as u64;
+}
+
+/// The same from the directory that its first argument is.
+pub extern "C" fn reads_link_at(arguments: &mut Arguments, pc: u64) {
+    super::kernel::enters_kernel(arguments, pc);
+    arguments.rsi = instead_by(arguments.rdi as c_int, arguments.rsi as *const c_char, our_link) as u64;
+}
+
 before! {
-    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir readlink scandir scandir64 chdir
+    crate::calls::shown::reads_link => readlink;
+    crate::calls::shown::reads_link_at => readlinkat;
+    crate::calls::shown::enters_kernel_by_path => stat lstat stat64 lstat64 access opendir scandir scandir64 chdir
         euidaccess eaccess nftw nftw64 ftw ftw64;
-    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat readlinkat scandirat scandirat64;
+    crate::calls::shown::enters_kernel_by_path_at => fstatat fstatat64 statx faccessat scandirat scandirat64;
 }

@@ -12,7 +12,10 @@ use core::ffi::{c_int, c_uint};
 use corefold_model::Ticks;
 
 /// A handler has run while the thread slept.
-pub struct Interrupted;
+pub struct Interrupted {
+    /// It has `SA_RESTART`: calls that are restarted at all go on.
+    restarts: bool,
+}
 
 /// Takes the running thread off its CPU until `deadline`.
 pub fn until(deadline: Ticks) -> Result<(), Interrupted> {
@@ -28,12 +31,21 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
         sched::block(wait);
         if current().woken == Woken::Signal {
             cancel::test();
-            if crate::threads::signals::delivery::deliver(0).is_some() {
-                return Err(Interrupted);
+            if let Some(restarts) = crate::threads::signals::delivery::deliver(0) {
+                return Err(Interrupted { restarts });
             }
         }
     }
     Ok(())
+}
+
+/// Takes the running thread off its CPU until a call is to be tried again at `next`, or a handler has run. EINTR: the call
+/// does not go on; one that `restarts` does after a handler with `SA_RESTART`.
+pub fn until_next_try(next: Ticks, wait: Wait, restarts: bool) -> Result<(), c_int> {
+    match until_as(next, wait) {
+        Err(interrupted) if !(restarts && interrupted.restarts) => Err(libc::EINTR),
+        _ => Ok(()),
+    }
 }
 
 /// When a sleep of the program's ends.
@@ -46,7 +58,7 @@ fn sleep_for(nanoseconds: u64) -> u64 {
     let deadline = late(now().saturating_add(clock::ticks_of(nanoseconds)));
     match until(deadline) {
         Ok(()) => 0,
-        Err(Interrupted) => clock::nanoseconds_of(deadline.saturating_sub(now())).max(1),
+        Err(Interrupted { .. }) => clock::nanoseconds_of(deadline.saturating_sub(now())).max(1),
     }
 }
 
@@ -94,7 +106,7 @@ stand_ins! {
         if flags & libc::TIMER_ABSTIME != 0 {
             return match until(late(clock::ticks_when(id, nanoseconds).unwrap_or(0))) {
                 Ok(()) => 0,
-                Err(Interrupted) => libc::EINTR,
+                Err(Interrupted { .. }) => libc::EINTR,
             };
         }
         outcome(sleep_for(nanoseconds), left)

@@ -23,7 +23,7 @@ const FORMATTED: u32 = 400;
 /// Of a call that takes no lock.
 const UNLOCKED: u32 = 10;
 /// And of one that opens or closes a stream, without the system call.
-const OPENED: u32 = 300;
+pub const OPENED: u32 = 300;
 
 /// One of the standard streams, which the program may set. `cache` holds where the variable is.
 fn standard(cache: &AtomicUsize, name: &'static [u8]) -> *mut Stream {
@@ -67,7 +67,7 @@ fn is_terminal(fd: c_int) -> bool {
 }
 
 /// Takes the stream's lock; the call costs so much. Returns the stream, unless there is none.
-fn hold<'a>(stream: u64, cycles: u32, pc: u64, held: &mut u64) -> Option<&'a Stream> {
+pub fn hold<'a>(stream: u64, cycles: u32, pc: u64, held: &mut u64) -> Option<&'a Stream> {
     // SAFETY: the program's stream, or null.
     let stream = unsafe { (stream as *const Stream).as_ref() }?;
     take_stream(stream, pc, held);
@@ -122,7 +122,6 @@ hooks! {
     flushes_first |a, pc, held| before_flush(a.rdi, pc, held);
     touches_first |a, pc, held| _ = hold(a.rdi, BUFFERED, pc, held);
     touches_second |a, pc, held| _ = hold(a.rsi, BUFFERED, pc, held);
-    touches_third |a, pc, held| _ = hold(a.rdx, OPENED, pc, held);
     writes_second |a, pc, held| before_output(a.rsi, BUFFERED, pc, held);
     writes_fourth |a, pc, held| before_output(a.rcx, BUFFERED, pc, held);
     writes_stdout |_a, pc, held| before_output(stdout() as u64, BUFFERED, pc, held);
@@ -207,7 +206,6 @@ holding! {
     crate::calls::stdio::touches_first => fseek fseeko fseeko64 ftell ftello ftello64 rewind fgetpos fgetpos64 fsetpos
         fsetpos64 feof ferror clearerr setvbuf setbuf setbuffer setlinebuf fwide;
     crate::calls::stdio::touches_second => ungetc ungetwc;
-    crate::calls::stdio::touches_third => freopen freopen64;
     crate::calls::stdio::writes_second => fputs fputc putc _IO_putc fputws fputwc putwc putw;
     crate::calls::stdio::writes_fourth => fwrite;
     crate::calls::stdio::writes_stdout => puts putchar putwchar;

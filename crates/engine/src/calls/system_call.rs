@@ -12,6 +12,7 @@ use crate::scheduling::sched;
 use crate::stand_in::failed;
 use crate::sys;
 use crate::threads::futex_call;
+use crate::threads::priority;
 use crate::threads::processes;
 use crate::threads::robust_list;
 use crate::threads::signals;
@@ -46,7 +47,8 @@ type Arguments = [u64; 6];
 extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, pc: u64) -> c_long {
     let arguments = [a, b, c, d, e, f];
     if !active() {
-        return kernel(number, &arguments);
+        let answer = if stand_ins::is_early(number) { stand_ins::call(number, &arguments) } else { None };
+        return answer.unwrap_or_else(|| kernel(number, &of_kernels_process(number, arguments)));
     }
     match number {
         libc::SYS_futex => result(futex_call::futex(&arguments, Call { name: "futex", pc })),
@@ -70,6 +72,8 @@ extern "C" fn simulated(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, 
         libc::SYS_exit => crate::ending::unsupported("a thread exits by a direct system call", pc),
         // SAFETY: ends the process, as it is asked to.
         libc::SYS_exit_group => unsafe { libc::_exit(a as c_int) },
+        // The call's answer is never below zero.
+        libc::SYS_getpriority => answer(priority::nice_of(a as u32, b as u32).map(|nice| (20 - nice).into())),
         libc::SYS_tgkill => signals::by_number(b as c_int, c as c_int, pc).into(),
         libc::SYS_tkill => signals::by_number(a as c_int, b as c_int, pc).into(),
         _ if let Some(name) = not_there(number) => {
@@ -163,8 +167,9 @@ fn of_kernels_process(number: c_long, mut arguments: Arguments) -> Arguments {
         | libc::SYS_process_vm_readv
         | libc::SYS_process_vm_writev
         | libc::SYS_rt_sigqueueinfo
+        | libc::SYS_tkill
         | libc::SYS_pidfd_open => &[0],
-        libc::SYS_kcmp | libc::SYS_rt_tgsigqueueinfo => &[0, 1],
+        libc::SYS_kcmp | libc::SYS_rt_tgsigqueueinfo | libc::SYS_tgkill => &[0, 1],
         libc::SYS_getpriority | libc::SYS_ioprio_get | libc::SYS_ioprio_set => &[1],
         _ => &[],
     };

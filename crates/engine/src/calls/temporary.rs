@@ -106,6 +106,14 @@ stand_ins! {
         make_file(template, suffix, 0)
     }
 
+    fn mkstemps64(template: *mut c_char, suffix: c_int) -> c_int {
+        make_file(template, suffix, 0)
+    }
+
+    fn mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
+        make_file(template, suffix, flags)
+    }
+
     fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
         make_file(template, suffix, flags)
     }
@@ -124,6 +132,24 @@ stand_ins! {
 
     fn tmpnam_r(into: *mut c_char) -> *mut c_char {
         if into.is_null() { into } else { named(into) }
+    }
+
+    /// In the folder that libc chooses.
+    fn tempnam(folder: *const c_char, prefix: *const c_char) -> *mut c_char {
+        let name = own(folder, prefix);
+        if name.is_null() {
+            return name;
+        }
+        // SAFETY: libc's string, which ends in as many letters as the mark has, and is the program's to free.
+        unsafe {
+            let letters = name.add(CStr::from_ptr(name).count_bytes() - MARK.len());
+            letters.cast::<u8>().copy_from_nonoverlapping(MARK.as_ptr(), MARK.len());
+            if make_one(name, 0, || unused(name)) < 0 {
+                libc::free(name.cast());
+                return core::ptr::null_mut();
+            }
+        }
+        name
     }
 
     fn mkdtemp(template: *mut c_char) -> *mut c_char {

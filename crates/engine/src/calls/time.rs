@@ -2,7 +2,6 @@
 //! Reading clocks: all show virtual time. A clock is read in user space, through the vDSO, so that it
 //! costs little and lets nobody else go first.
 use crate::engine::{charge, launch};
-use crate::process_id;
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::clock::{self, EPOCH_SECONDS, NANOSECONDS};
 use core::ffi::{c_int, c_long, c_void};
@@ -116,15 +115,6 @@ stand_ins! {
         let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         // SAFETY: the caller's variable.
         unsafe { *into = clock::of_thread(fiber) };
-        0
-    }
-
-    fn clock_getcpuclockid(process: libc::pid_t, into: *mut c_int) -> c_int {
-        if process != 0 && process != process_id::OWN {
-            return own(process_id::to_kernel(process), into);
-        }
-        // SAFETY: the caller's variable.
-        unsafe { *into = libc::CLOCK_PROCESS_CPUTIME_ID };
         0
     }
 }

@@ -156,17 +156,20 @@ impl Topology<'_> {
         format!("{all}{each}intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n")
     }
 
-    /// The host's file about this process, as it would be on this machine, with so many threads.
-    pub fn status(&self, host: &str, threads: usize) -> String {
-        let (cpus, nodes): (Vec<u32>, Vec<u32>) = ((0..self.cpus).collect(), (0..self.nodes()).collect());
+    /// The host's file about this process, as it would be of a thread on this machine.
+    pub fn status(&self, host: &str, task: &Task) -> String {
+        let nodes: Vec<u32> = (0..self.nodes()).collect();
         let ours = |line: &str| match line.split_once(':').map_or("", |(key, _)| key) {
-            "Cpus_allowed" => format!("Cpus_allowed:\t{}\n", map(&cpus, self.cpus)),
-            "Cpus_allowed_list" => format!("Cpus_allowed_list:\t{}\n", list(&cpus)),
+            "Cpus_allowed" => format!("Cpus_allowed:\t{}\n", map(&task.cpus, self.cpus)),
+            "Cpus_allowed_list" => format!("Cpus_allowed_list:\t{}\n", list(&task.cpus)),
             "Mems_allowed" => format!("Mems_allowed:\t{}\n", map(&nodes, self.nodes())),
             "Mems_allowed_list" => format!("Mems_allowed_list:\t{}\n", list(&nodes)),
-            key @ ("Pid" | "Tgid" | "NSpid" | "NStgid" | "NSpgid") => format!("{key}:\t{OWN}\n"),
+            "Name" => format!("Name:\t{}\n", task.name),
+            "State" => format!("State:\t{}\n", task.state),
+            key @ ("Pid" | "NSpid") => format!("{key}:\t{}\n", task.id),
+            key @ ("Tgid" | "NStgid" | "NSpgid") => format!("{key}:\t{OWN}\n"),
             key @ ("PPid" | "NSsid") => format!("{key}:\t{PARENT}\n"),
-            "Threads" => format!("Threads:\t{threads}\n"),
+            "Threads" => format!("Threads:\t{}\n", task.threads),
             key @ ("voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches") => format!("{key}:\t0\n"),
             _ => format!("{line}\n"),
         };
@@ -174,24 +177,40 @@ impl Topology<'_> {
     }
 }
 
+/// A thread, or the process by its first one, where the host's files about them say nothing of it.
+pub struct Task {
+    pub id: i32,
+    pub name: String,
+    /// As `status` has it.
+    pub state: &'static str,
+    pub nice: i32,
+    /// How many the process has.
+    pub threads: usize,
+    /// Those that it may run on.
+    pub cpus: Vec<u32>,
+    /// Hundredths of a second on CPUs; the process's: of all threads.
+    pub ran: u64,
+}
+
 /// The host's /proc/self/stat, with what says nothing of the simulated machine replaced: IDs and terminal, page faults, and
-/// times, in hundredths of a second; `ran` is how long all threads were on CPUs.
-pub fn own_stat(host: &str, ran: u64, threads: usize) -> String {
-    let Some((name, rest)) = host.trim_end().rsplit_once(") ") else { return host.into() };
-    let name = name.split_once('(').map_or("", |(_, name)| name);
+/// times, in hundredths of a second.
+pub fn stat_of(host: &str, task: &Task) -> String {
+    let Some((_, rest)) = host.trim_end().rsplit_once(") ") else { return host.into() };
     // Numbered as in proc(5), whose third is the first here.
     let field = |(at, theirs): (usize, &str)| match at + 3 {
-        3 => "R".into(),
+        3 => task.state.chars().take(1).collect(),
         4 | 6 => PARENT.to_string(),
         5 => OWN.to_string(),
         8 => "-1".into(),
-        14 => ran.to_string(),
-        20 => threads.to_string(),
+        14 => task.ran.to_string(),
+        18 => (20 + task.nice).to_string(),
+        19 => task.nice.to_string(),
+        20 => task.threads.to_string(),
         7 | 10..=13 | 15..=17 | 22 | 29..=31 | 35 | 39 | 42 | 43 => "0".into(),
         _ => String::from(theirs),
     };
     let fields: Vec<String> = rest.split(' ').enumerate().map(field).collect();
-    format!("{OWN} ({name}) {}\n", fields.join(" "))
+    format!("{} ({}) {}\n", task.id, task.name, fields.join(" "))
 }
 
 pub fn meminfo() -> String {

@@ -360,28 +360,11 @@ impl Sites {
         lines
     }
 
-    /// The `most` most expensive entries of uncontended transfers. Those of one object, by the same place in the code, are one:
-    /// an object may have more regions than are told.
+    /// The `most` most expensive entries of uncontended transfers.
     pub fn passed_list(&self, most: usize) -> Vec<corefold_recording::Passed> {
         let mut all: Vec<_> = self.regions.iter().filter(|(_, p)| p.counts.stall > 0).collect();
         all.sort_unstable_by_key(|(key, _)| *key);
-        let mut list: Vec<corefold_recording::Passed> = Vec::new();
-        let mut first: HashMap<_, usize, FxBuildHasher> = HashMap::default();
-        for (key, passed) in all {
-            let entry = passed.entry(key);
-            let object = entry.object.as_ref().map(|object| (object.address, object.bytes, object.site));
-            let whole = object.map(|object| *first.entry((object, key.pc, key.kind)).or_insert(list.len()));
-            match whole.and_then(|at| list.get_mut(at)) {
-                Some(known) => {
-                    known.transfers.iter_mut().zip(entry.transfers).for_each(|(sum, count)| *sum += count);
-                    known.stall += entry.stall;
-                }
-                None => list.push(entry),
-            }
-        }
-        list.sort_by_key(|entry| core::cmp::Reverse(entry.stall));
-        list.truncate(most);
-        list
+        corefold_recording::Passed::merged(all.into_iter().map(|(key, passed)| passed.entry(key)), most)
     }
 
     fn line(&self, index: u32, bytes: u32) -> Line {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running CPU's clock has reached its limit: what was put off until then is done.
 use crate::account::sample;
+use crate::counts::samples::What;
 use crate::engine::{active, engine};
 use crate::hooks::branches;
 use crate::hooks::delays;
@@ -24,7 +25,7 @@ pub extern "C" fn at_limit(pc: u64) {
     crate::ending::stop_if_asked(pc);
     outside::take_signals();
     delays::look_around(pc);
-    sample::take_due(pc, sample::What::Compute);
+    sample::take_due(pc, What::Compute);
     if !engine().sim.is_due(hot!().clock) {
         // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
         return lease::sampled();
@@ -32,7 +33,7 @@ pub extern "C" fn at_limit(pc: u64) {
     hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
     run_ahead::passed(cpu);
     charges::charge_late(cpu);
-    sample::take_due(pc, sample::What::Stall);
+    sample::take_due(pc, What::Stall);
     branches::count_cycles();
     outside::look_at_input();
     polls::check();

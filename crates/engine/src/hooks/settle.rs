@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What follows from an event: it is accounted for.
 use crate::account::sample;
+use crate::counts::samples::What;
 use crate::counts::sites::{SITES, line_shared};
 use crate::engine::engine;
 use crate::hooks::frames;
@@ -50,7 +51,7 @@ fn settle_before(effects: &Effects, access: &Access) {
 fn sample_wait(pc: u64) {
     let due = engine().sim.cpus[engine().sim.cpu].next_sample;
     if hot!().clock >= due {
-        sample::take_due(pc, sample::What::Stall);
+        sample::take_due(pc, What::Stall);
         lease::sampled();
     }
 }
@@ -80,9 +81,9 @@ fn account(effects: &Effects, access: &Access) {
 fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
     let clock = hot!().clock;
     hot!().clock = asked;
-    sample::take_due(pc, sample::What::Compute);
+    sample::take_due(pc, What::Compute);
     hot!().clock = done;
-    sample::take_due(pc, sample::What::Stall);
+    sample::take_due(pc, What::Stall);
     hot!().clock = clock;
     lease::sampled();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running fiber skips iterations of its spin: see [`corefold_sim::Sim::skip`].
 use crate::account::sample;
+use crate::counts::samples::What;
 use crate::engine::engine;
 use crate::engine::ticks_of;
 use crate::hooks::delays;
@@ -37,7 +38,7 @@ pub fn skip() -> bool {
     sched::sync();
     end(cpu, hot!().clock);
     let place = current().spins.place();
-    sample::take_due(place, sample::What::Stall);
+    sample::take_due(place, What::Stall);
     lease::set_limit();
     delays::look_around(place);
     true

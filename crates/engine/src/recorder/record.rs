@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the recording.
-use crate::account::sample::SAMPLES;
 use crate::code::modules;
 use crate::counts::labels;
 use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::PACE;
+use crate::counts::samples::SAMPLES;
 use crate::counts::sites::SITES;
 use crate::engine::{self, active, engine, launch, now};
 use crate::scheduling::fiber::State;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The region of interest: from its first beginning to its last end, the run counts.
 use crate::account::host;
-use crate::account::sample::{self, SAMPLES};
+use crate::account::sample;
 use crate::carrier::Carrier;
 use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::{PACE, Pace};
+use crate::counts::samples::{SAMPLES, What};
 use crate::counts::sites::SITES;
 use crate::engine::{active, engine, now};
 use crate::recorder::progress;
@@ -44,7 +45,7 @@ pub extern "C" fn corefold_region_begin() {
 
 fn forget_so_far() {
     // Samples that are due belong to the time before.
-    sample::take_due(1, sample::What::Compute);
+    sample::take_due(1, What::Compute);
     let e = engine();
     spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
-use crate::account::sample::Undecided;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::counts::lock_table::LOCKS;
+use crate::counts::samples::Undecided;
 use crate::engine::engine;
 use crate::frees;
 use crate::fs_base;

@@ -3,7 +3,7 @@
 //!
 //! A loop that counts its iterations has to be run: [`crate::scheduling::spin`] calls a loop steady only if its
 //! registers and stack are the same after an iteration as before it.
-use crate::account::sample;
+use crate::counts::samples::SAMPLES;
 use crate::engine::engine;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lease;
@@ -14,7 +14,7 @@ pub fn end(cpu: usize, clock: Ticks) {
     let e = engine();
     let Some(from) = e.sim.skips.since(cpu) else { return };
     let Some(skipped) = e.sim.end_skip(cpu, clock) else { return };
-    sample::skipped(from, clock);
+    SAMPLES.with(|samples| samples.parallelism.skip_ends(from, clock));
     let Some(fiber) = e.sim.cpus[cpu].thread else { return };
     let fiber = &mut fibers()[fiber];
     fiber.spins.skipped(skipped.time);

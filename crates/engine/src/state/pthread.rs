@@ -79,6 +79,8 @@ pub struct Priority {
     pub value: c_int,
     /// How the attribute object had it: inherited, or as it says.
     pub explicit: c_int,
+    /// The nice value, which a new thread has from its creator.
+    pub nice: c_int,
 }
 
 pub type Destructor = extern "C" fn(*mut c_void);

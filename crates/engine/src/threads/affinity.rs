@@ -116,7 +116,9 @@ pub extern "C" fn pthread_getaffinity_np(thread: libc::pthread_t, bytes: usize, 
 }
 
 stand_ins! {
-    fn sched_setaffinity(thread: libc::pid_t, bytes: usize, from: *const u8) -> c_int {
+    fn sched_setaffinity(thread: libc::pid_t, bytes: usize, from: *const u8) -> c_int => {
+        own(process_id::to_kernel(thread), bytes, from)
+    } {
         as_errno(numbered(thread).map_or(libc::ESRCH, |fiber| set(fiber, bytes, from)))
     }
 

@@ -10,7 +10,7 @@ use crate::sys;
 use core::ffi::{CStr, c_char, c_int};
 
 /// What `fiber` is called: before it was given a name, what its creator was called.
-fn name(fiber: usize) -> [u8; BYTES] {
+pub fn name(fiber: usize) -> [u8; BYTES] {
     let mut name = [0; BYTES];
     match fibers()[fiber].thread.name {
         Some(given) => given,

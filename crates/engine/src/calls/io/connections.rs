@@ -35,7 +35,8 @@ fn connect_blocking(fd: c_int, name: *const c_void, room: u32, pc: u64) -> i64 {
     const UNDER_WAY: i64 = -(libc::EINPROGRESS as i64);
     let limit = deadline(fd, libc::SO_SNDTIMEO);
     let tries = limit.map_or(Tries::Forever, Tries::Until);
-    let code = retry(tries, Object::backlog("connect", fd, pc), FULL, || attempt(fd, name, room));
+    let server = Object::backlog("connect", fd, pc, limit.is_none());
+    let code = retry(tries, server, FULL, || attempt(fd, name, room));
     if code != UNDER_WAY {
         return code;
     }

@@ -17,8 +17,7 @@ struct Opening {
 
 /// What `open` returns, an error as the kernel does; `None`: it is no FIFO, or its kind of opening does not wait.
 pub fn open(directory: c_int, path: *const c_char, flags: c_int) -> Option<i64> {
-    const ELSEWHERE: c_int = libc::O_PATH | libc::O_DIRECTORY;
-    if flags & ELSEWHERE != 0 || flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 || !is_fifo(directory, path) {
+    if !is_opened(directory, path, flags) {
         return None;
     }
     let waits = flags & libc::O_NONBLOCK == 0 && flags & libc::O_ACCMODE != libc::O_RDWR;
@@ -28,6 +27,13 @@ pub fn open(directory: c_int, path: *const c_char, flags: c_int) -> Option<i64> 
     }
     changed();
     Some(code)
+}
+
+/// Is it a FIFO that a call with these flags opens?
+pub fn is_opened(directory: c_int, path: *const c_char, flags: c_int) -> bool {
+    const ELSEWHERE: c_int = libc::O_PATH | libc::O_DIRECTORY;
+    let must_be_new = flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
+    flags & ELSEWHERE == 0 && !must_be_new && is_fifo(directory, path)
 }
 
 fn is_fifo(directory: c_int, path: *const c_char) -> bool {

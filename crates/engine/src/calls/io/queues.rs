@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX message queues, which are descriptors that can be polled.
-use super::waiting::{await_ready, changed};
+use super::waiting::{await_ready_restarting, changed};
 use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, stand_ins};
 use crate::threads::deadline::Deadline;
 use core::ffi::{c_int, c_uint, c_void};
 
 /// Waits until the queue is ready, up to a time on the wall clock unless that is null; then makes libc's call, which does not
-/// wait. If the time is none, libc's call says so.
+/// wait. If the time is none, libc's call says so. With a time, too, it goes on after a handler with `SA_RESTART`.
 fn exchange(
     queue: c_int,
     events: i16,
@@ -21,7 +21,7 @@ fn exchange(
         Some(time) if time.tv_sec < 0 => Err(libc::EINVAL),
         Some(time) => Deadline::At(libc::CLOCK_REALTIME, &raw const time).ticks(),
     };
-    match limit.map(|limit| await_ready(queue, events, limit, call)) {
+    match limit.map(|limit| await_ready_restarting(queue, events, limit, call, true)) {
         Ok(Err(libc::EAGAIN)) => return failed(libc::ETIMEDOUT) as isize,
         Ok(Err(error)) => return failed(error) as isize,
         Ok(Ok(())) | Err(_) => {}

@@ -13,6 +13,7 @@ use crate::stand_in::{result, stand_ins_at};
 use crate::sys;
 use crate::threads::clock;
 use crate::threads::processes;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -39,25 +40,29 @@ pub struct Object {
     pc: u64,
     /// Whether nobody outside of the program can end the wait, as far as can be told.
     is_own: fn(c_int) -> bool,
+    /// The call goes on after a handler with `SA_RESTART`: signal(7).
+    restarts: bool,
 }
 
 impl Object {
     fn lock(call: &'static str, fd: c_int, pc: u64) -> Object {
         // Another process may have opened the file.
-        Object { call, id: fd, pc, is_own: |_| false }
+        Object { call, id: fd, pc, is_own: |_| false, restarts: true }
     }
 
     /// A server that has more connections to accept than it has room for.
-    pub fn backlog(call: &'static str, fd: c_int, pc: u64) -> Object {
-        Object { call, id: fd, pc, is_own: |_| false }
+    pub fn backlog(call: &'static str, fd: c_int, pc: u64, restarts: bool) -> Object {
+        Object { call, id: fd, pc, is_own: |_| false, restarts }
     }
 
     fn messages(call: &'static str, id: c_int, pc: u64) -> Object {
-        Object { call, id, pc, is_own: |id| is_private(libc::SYS_msgctl, &[id as u64, libc::IPC_STAT as u64]) }
+        let is_own = |id| is_private(libc::SYS_msgctl, &[id as u64, libc::IPC_STAT as u64]);
+        Object { call, id, pc, is_own, restarts: false }
     }
 
     fn semaphores(call: &'static str, id: c_int, pc: u64) -> Object {
-        Object { call, id, pc, is_own: |id| is_private(libc::SYS_semctl, &[id as u64, 0, libc::IPC_STAT as u64]) }
+        let is_own = |id| is_private(libc::SYS_semctl, &[id as u64, 0, libc::IPC_STAT as u64]);
+        Object { call, id, pc, is_own, restarts: false }
     }
 }
 
@@ -125,8 +130,8 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
             _ if nothing_can_end(object) => crate::ending::deadlock(),
             _ => now() + clock::ticks_of(TRY_AGAIN_NS),
         };
-        if sleep::until_as(next, wait).is_err() {
-            return -i64::from(libc::EINTR);
+        if let Err(error) = sleep::until_next_try(next, wait, object.restarts) {
+            return -i64::from(error);
         }
     }
 }
@@ -135,6 +140,27 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
 fn gives_up(nanoseconds: u64) -> Ticks {
     let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
     if nanoseconds == 0 { deadline } else { timers::late(engine().sched.fiber, deadline, 0) }
+}
+
+fn may_wait(operation: &libc::sembuf) -> bool {
+    c_int::from(operation.sem_flg) & libc::IPC_NOWAIT == 0
+}
+
+/// The operations cannot be made now: does the call wait? The first that cannot be made says so, as on Linux.
+fn waits_now(set: c_int, operations: &[libc::sembuf]) -> bool {
+    let mut values: BTreeMap<u16, i64> = BTreeMap::new();
+    let value_of = |number| {
+        // SAFETY: reads a value.
+        unsafe { sys::syscall!(libc::SYS_semctl, set, number, libc::GETVAL; 0, 0, 0) }
+    };
+    let mut blocks = |operation: &&libc::sembuf| {
+        let (number, change) = (operation.sem_num, i64::from(operation.sem_op));
+        let value = values.entry(number).or_insert_with(|| value_of(number));
+        let is_busy = *value + change < 0 || change == 0 && *value != 0;
+        *value += change;
+        is_busy
+    };
+    operations.iter().all(may_wait) || operations.iter().find(|o| blocks(o)).is_none_or(may_wait)
 }
 
 /// `time`: how long it waits at most; null: for ever.
@@ -147,72 +173,71 @@ fn change_semaphores(
     pc: u64,
 ) -> i64 {
     let fetched = (0..count).map(|i| peek::fetch(operations.wrapping_add(i))).collect();
-    let Some(mut list): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
-    let waits = list.iter().all(|o| c_int::from(o.sem_flg) & libc::IPC_NOWAIT == 0);
-    list.iter_mut().for_each(|o| o.sem_flg |= libc::IPC_NOWAIT as i16);
-    let tries = if time.is_null() {
-        tries(waits)
-    } else {
-        match clock::nanoseconds_at(time) {
-            Err(error) => return -i64::from(error),
-            Ok(_) if !waits => Tries::Once,
-            Ok(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
-        }
+    let Some(wanted): Option<Vec<libc::sembuf>> = fetched else { return -i64::from(libc::EFAULT) };
+    let at_once = |o: &libc::sembuf| libc::sembuf { sem_flg: o.sem_flg | libc::IPC_NOWAIT as i16, ..*o };
+    let list: Vec<libc::sembuf> = wanted.iter().map(at_once).collect();
+    let tries = match clock::nanoseconds_at(time) {
+        _ if time.is_null() => Tries::Forever,
+        Err(error) => return -i64::from(error),
+        Ok(nanoseconds) => Tries::Until(gives_up(nanoseconds)),
     };
-    retry(tries, Object::semaphores(call, set, pc), libc::EAGAIN, || {
+    let code = retry(tries, Object::semaphores(call, set, pc), WOULD_WAIT, || {
         // SAFETY: the program's own call, on a copy.
-        unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) }
-    })
+        match unsafe { sys::syscall!(libc::SYS_semop, set, list.as_ptr(), list.len(); 0, 0, 0) } {
+            AGAIN if waits_now(set, &wanted) => -i64::from(WOULD_WAIT),
+            code => code,
+        }
+    });
+    if code == -i64::from(WOULD_WAIT) { AGAIN } else { code }
 }
+
+const AGAIN: i64 = -(libc::EAGAIN as i64);
+/// No error of the kernel's.
+const WOULD_WAIT: c_int = 4096;
 
 /// With a `struct f_owner_ex`: of two words, what kind of ID, and the ID.
 const F_SETOWN_EX: c_int = 15;
 const F_GETOWN_EX: c_int = 16;
 
-fn set_owner(fd: c_int, argument: u64) -> i64 {
-    let Some([kind, id]) = peek::fetch(argument as *const [i32; 2]) else { return -i64::from(libc::EFAULT) };
-    let owner = [kind, processes::to_kernel(id)];
-    // SAFETY: a copy of the program's structure.
-    unsafe { sys::syscall!(libc::SYS_fcntl, fd, F_SETOWN_EX, owner.as_ptr(); 0, 0, 0) }
-}
-
-/// The kernel has put the ID of a process there.
-fn see(at: u64) {
-    if let Some(id) = peek::fetch(at as *const i32) {
-        peek::put(at as *mut i32, process_id::seen(id));
+/// Makes a call with the kernel's IDs in place of the program's. `call` gets the argument.
+fn with_ids(command: c_int, argument: u64, call: impl FnOnce(u64) -> i64) -> i64 {
+    let takes_owner = command == F_SETOWN_EX && processes::are_virtual();
+    let owner = if takes_owner { peek::fetch(argument as *const [i32; 2]) } else { None };
+    let kernels = owner.map(|[kind, id]| [kind, processes::to_kernel(id)]);
+    let code = call(match (command, &kernels) {
+        (_, Some(owner)) => owner.as_ptr() as u64,
+        (libc::F_SETOWN, _) => of_either(argument as i32, process_id::to_kernel) as u64,
+        _ => argument,
+    });
+    let told_at = match command {
+        libc::F_GETOWN => return of_either(code as i32, processes::seen).into(),
+        F_GETOWN_EX => 4,
+        libc::F_GETLK | libc::F_OFD_GETLK => core::mem::offset_of!(libc::flock, l_pid) as u64,
+        _ => return code,
+    };
+    if code == 0 {
+        processes::see((argument + told_at) as *mut i32);
     }
+    code
 }
 
 /// Locks of an open file: what another thread of the program holds keeps this one waiting.
-fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> i64 {
-    if command == F_SETOWN_EX {
-        return set_owner(fd, argument);
-    }
-    let argument = match command {
-        libc::F_SETOWN => of_either(argument as i32, process_id::to_kernel) as u64,
-        _ => argument,
-    };
+fn control(fd: c_int, command: c_int, argument: u64, pc: u64) -> c_int {
     let (attempt, waits) = match command {
         libc::F_OFD_SETLKW => (libc::F_OFD_SETLK, true),
         _ => (command, false),
     };
-    let code = retry(tries(waits), Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
-        // SAFETY: the program's own call.
-        unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
+    let code = with_ids(command, argument, |argument| {
+        retry(tries(waits), Object::lock("fcntl", fd, pc), libc::EAGAIN, || {
+            // SAFETY: the program's own call.
+            unsafe { sys::syscall!(libc::SYS_fcntl, fd, attempt, argument; 0, 0, 0) }
+        })
     });
-    match command {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => descriptors::copied(fd, code as c_int).into(),
-        libc::F_GETOWN => of_either(code as i32, process_id::seen).into(),
-        F_GETOWN_EX if code == 0 => {
-            see(argument + 4);
-            code
-        }
-        libc::F_GETLK | libc::F_OFD_GETLK if code == 0 => {
-            see(argument + core::mem::offset_of!(libc::flock, l_pid) as u64);
-            code
-        }
-        _ => code,
+    if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        descriptors::copied(fd, code as c_int);
     }
+    changed();
+    result(code) as c_int
 }
 
 stand_ins_at! {
@@ -224,16 +249,16 @@ stand_ins_at! {
         })) as c_int
     }
 
-    "rcx" fn fcntl(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
-        let code = control(fd, command, argument, pc);
-        changed();
-        result(code) as c_int
+    "rcx" fn fcntl(fd: c_int, command: c_int, argument: u64; pc) -> c_int => {
+        with_ids(command, argument, |argument| own(fd, command, argument).into()) as c_int
+    } {
+        control(fd, command, argument, pc)
     }
 
-    "rcx" fn fcntl64(fd: c_int, command: c_int, argument: u64; pc) -> c_int {
-        let code = control(fd, command, argument, pc);
-        changed();
-        result(code) as c_int
+    "rcx" fn fcntl64(fd: c_int, command: c_int, argument: u64; pc) -> c_int => {
+        with_ids(command, argument, |argument| own(fd, command, argument).into()) as c_int
+    } {
+        control(fd, command, argument, pc)
     }
 
     "r8" fn msgsnd(queue: c_int, message: *const c_void, bytes: usize, flags: c_int; pc) -> c_int {

@@ -8,6 +8,7 @@ use crate::calls::sleep;
 use crate::engine::{active, now};
 use crate::entry::with_seventh;
 use crate::real::real;
+use crate::scheduling::fiber::Wait;
 use crate::scheduling::{peek, sched};
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
@@ -35,14 +36,16 @@ pub fn persist(fd: c_int, events: i16, flags: c_int, call: &'static str, mut att
     }
     let limit = deadline(fd, if events == libc::POLLIN { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO });
     while code == WOULD_BLOCK {
-        if is_ready(fd, events) {
+        let waited = if is_ready(fd, events) {
             if limit.is_some_and(|limit| limit <= now()) {
                 break;
             }
-            if sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).is_err() {
-                return -i64::from(libc::EINTR);
-            }
-        } else if let Err(error) = await_ready(fd, events, limit, call) {
+            let next = now() + clock::ticks_of(TRY_AGAIN_NS);
+            sleep::until_next_try(next, Wait::Sleep, limit.is_none())
+        } else {
+            await_ready(fd, events, limit, call)
+        };
+        if let Err(error) = waited {
             return -i64::from(error);
         }
         code = attempt();

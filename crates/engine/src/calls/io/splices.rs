@@ -5,10 +5,13 @@ use super::descriptors::{is_pipe, is_read_here, is_socket, option};
 use super::loopback;
 use super::parts::{has_written, parts, will_read};
 use super::sockets::deadline;
-use super::waiting::{TRY_AGAIN_NS, await_ready, blocks, changed, is_ready, pollfd, without_blocking};
+use super::waiting::{
+    TRY_AGAIN_NS, await_in_any_mode, await_ready, blocks, changed, is_ready, pollfd, without_blocking,
+};
 use crate::account::host;
 use crate::calls::sleep;
 use crate::engine::now;
+use crate::scheduling::fiber::Wait;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins, stand_ins_at};
 use crate::sys;
@@ -39,12 +42,19 @@ fn waits_for(fd: c_int, flags: c_uint) -> bool {
     blocks(fd) && !(flags & NONBLOCK != 0 && obeys())
 }
 
-/// Waits for one side.
-fn await_side((fd, events): Side, name: &'static str) -> Result<(), c_int> {
-    if events == libc::POLLOUT && is_pipe(fd) && !is_read_here(fd) {
-        // Who reads it outside is not simulated: as `write` does.
+/// Waits for a pipe that only another process reads, which is not simulated: as `write` does. False: it is none.
+fn await_outside((fd, events): Side) -> bool {
+    let is_outside = events == libc::POLLOUT && is_pipe(fd) && !is_read_here(fd);
+    if is_outside {
         sys::poll(&mut [pollfd(fd, events)], -1);
         crate::ending::stop_if_asked(0);
+    }
+    is_outside
+}
+
+/// Waits for one side.
+fn await_side((fd, events): Side, name: &'static str) -> Result<(), c_int> {
+    if await_outside((fd, events)) {
         return Ok(());
     }
     let limit = if events == libc::POLLIN { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO };
@@ -67,7 +77,7 @@ fn persist(sides: &[Side], flags: c_uint, name: &'static str, call: &dyn Fn() ->
             _ if !waits => return WOULD_BLOCK,
             Some(side) => await_side(*side, name),
             // Ready, but not for as much as is wanted: all that is left is to try again.
-            None => sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).map_err(|_| libc::EINTR),
+            None => sleep::until_next_try(now() + clock::ticks_of(TRY_AGAIN_NS), Wait::Sleep, true),
         };
         if let Err(error) = waited {
             return -i64::from(error);
@@ -160,6 +170,23 @@ fn is_writable(fd: c_int) -> bool {
     flags >= 0 && flags as c_int & libc::O_ACCMODE != libc::O_RDONLY
 }
 
+/// Unlike its kin, the call waits even if the pipe's mode is not to (`O_NONBLOCK`): only its flag says so.
+fn move_memory(side: Side, memory: &[libc::iovec], flags: c_uint) -> i64 {
+    loop {
+        // SAFETY: the program's own call, with a copy of its list.
+        let code =
+            unsafe { sys::syscall!(libc::SYS_vmsplice, side.0, memory.as_ptr(), memory.len(), flags | NONBLOCK; 0, 0) };
+        if code != WOULD_BLOCK || flags & NONBLOCK != 0 {
+            return code;
+        }
+        if !await_outside(side)
+            && let Err(error) = await_in_any_mode(side.0, side.1, "vmsplice")
+        {
+            return -i64::from(error);
+        }
+    }
+}
+
 stand_ins_at! {
     "r8" fn vmsplice(fd: c_int, list: *const libc::iovec, count: usize, flags: c_uint; pc) -> isize {
         let memory = match parts(list, count) {
@@ -171,11 +198,7 @@ stand_ins_at! {
         if writes {
             will_read(&memory, pc);
         }
-        let side = (fd, if writes { libc::POLLOUT } else { libc::POLLIN });
-        let moved = persist(&[side], flags, "vmsplice", &|| {
-            // SAFETY: the program's own call, with a copy of its list.
-            unsafe { sys::syscall!(libc::SYS_vmsplice, fd, memory.as_ptr(), memory.len(), flags | NONBLOCK; 0, 0) }
-        });
+        let moved = move_memory((fd, if writes { libc::POLLOUT } else { libc::POLLIN }), &memory, flags);
         changed();
         if !writes {
             has_written(&memory, moved, pc);

@@ -64,17 +64,43 @@ pub const TRY_AGAIN_NS: u64 = 20_000;
 /// already, only not to take as much as is wanted: then all that is left is to try again.
 pub fn await_room_to_count(fd: c_int, call: &'static str) -> Result<(), c_int> {
     if is_ready(fd, libc::POLLOUT) {
-        crate::calls::sleep::until(now() + clock::ticks_of(TRY_AGAIN_NS)).map_err(|_| libc::EINTR)
+        crate::calls::sleep::until_next_try(now() + clock::ticks_of(TRY_AGAIN_NS), Wait::Sleep, true)
     } else {
         await_ready(fd, libc::POLLOUT, None, call)
     }
 }
 
 /// Returns when a call on `fd` will not block: at once if it never does. EAGAIN: the deadline passed; EINTR:
-/// a handler has run after which the call is not to go on.
+/// a handler has run after which the call is not to go on. A call with a time-out is not restarted, as on Linux.
 pub fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'static str) -> Result<(), c_int> {
+    await_ready_restarting(fd, events, deadline, call, deadline.is_none())
+}
+
+/// The same of a call that says whether it `restarts` after handlers with `SA_RESTART`.
+pub fn await_ready_restarting(
+    fd: c_int,
+    events: i16,
+    deadline: Option<Ticks>,
+    call: &'static str,
+    restarts: bool,
+) -> Result<(), c_int> {
+    await_while(&|| blocks(fd), (fd, events), deadline, call, restarts)
+}
+
+/// The same of a call that waits whatever the descriptor's mode, and restarts.
+pub fn await_in_any_mode(fd: c_int, events: i16, call: &'static str) -> Result<(), c_int> {
+    await_while(&|| true, (fd, events), None, call, true)
+}
+
+fn await_while(
+    waits: &dyn Fn() -> bool,
+    (fd, events): (c_int, i16),
+    deadline: Option<Ticks>,
+    call: &'static str,
+    restarts: bool,
+) -> Result<(), c_int> {
     cancel::test();
-    while !is_ready(fd, events) && blocks(fd) {
+    while !is_ready(fd, events) && waits() {
         if sched::alone() && nobody_waits() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: real waiting time must not appear in the run.
             current().wait = Wait::Io { fd, events, call };
@@ -89,8 +115,7 @@ pub fn await_ready(fd: c_int, events: i16, deadline: Option<Ticks>, call: &'stat
         match park(alloc::vec![pollfd(fd, events)], true, deadline, call) {
             Woken::Thread => {}
             Woken::Timer => return Err(libc::EAGAIN),
-            // As on Linux: a call with a time-out does not go on.
-            Woken::Signal if interrupted().is_some_and(|restarts| !restarts || deadline.is_some()) => {
+            Woken::Signal if interrupted().is_some_and(|goes_on| !goes_on || !restarts) => {
                 return Err(libc::EINTR);
             }
             Woken::Signal => {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls by their number that stand-ins of ours answer.
+use crate::calls::files;
 use crate::calls::io;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -15,6 +16,8 @@ mod functions {
             time: *const timespec,
             mask: *const sigset_t,
         ) -> c_int;
+        pub fn capget(header: *mut c_void, data: *mut c_void) -> c_int;
+        pub fn capset(header: *mut c_void, data: *mut c_void) -> c_int;
         pub fn semtimedop(set: c_int, operations: *mut sembuf, count: usize, time: *const timespec) -> c_int;
     }
 
@@ -40,6 +43,27 @@ macro_rules! stand_ins_of {
     };
 }
 
+/// Is it answered before the run begins, too? What tells of processes, or takes their IDs.
+pub fn is_early(number: c_long) -> bool {
+    [
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_getppid,
+        libc::SYS_getpgrp,
+        libc::SYS_getpgid,
+        libc::SYS_setpgid,
+        libc::SYS_getsid,
+        libc::SYS_prlimit64,
+        libc::SYS_getsockopt,
+        libc::SYS_kill,
+        libc::SYS_fcntl,
+        libc::SYS_ioctl,
+        libc::SYS_capget,
+        libc::SYS_capset,
+    ]
+    .contains(&number)
+}
+
 /// What blocks, tells the time or the CPUs, is random, or ends the process.
 pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
     let [a, b, c, d, e, f] = *arguments;
@@ -58,6 +82,9 @@ pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
                 return Some(
                     libc::pwritev2(a as c_int, b as *const libc::iovec, c as c_int, d as i64, f as c_int) as c_long
                 );
+            }
+            libc::SYS_openat2 => {
+                return Some(files::open_by_how(a as c_int, b as *const c_char, c as *const _, d as usize).into());
             }
             _ => {}
         }
@@ -123,6 +150,9 @@ pub fn call(number: c_long, arguments: &[u64; 6]) -> Option<c_long> {
         SYS_dup2 => dup2(c_int, c_int);
         SYS_dup3 => dup3(c_int, c_int, c_int);
         SYS_flock => flock(c_int, c_int);
+        SYS_ioctl => ioctl(c_int, c_ulong, c_ulong);
+        SYS_capget => capget(*mut c_void, *mut c_void);
+        SYS_capset => capset(*mut c_void, *mut c_void);
         SYS_fcntl => fcntl(c_int, c_int, c_ulong);
         SYS_sendfile => sendfile(c_int, c_int, *mut i64, usize);
         SYS_splice => splice(c_int, *mut i64, c_int, *mut i64, usize, c_uint);

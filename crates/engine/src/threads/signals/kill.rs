@@ -97,21 +97,27 @@ stand_ins_at! {
         }
     }
 
-    "rdx" fn kill(process: libc::pid_t, signal: c_int; pc) -> c_int {
+    "rdx" fn kill(process: libc::pid_t, signal: c_int; pc) -> c_int => {
+        own(other(process), signal)
+    } {
         match is_self(process) {
             true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
             false => own(other(process), signal),
         }
     }
 
-    "rdx" fn killpg(group: libc::pid_t, signal: c_int; pc) -> c_int {
+    "rdx" fn killpg(group: libc::pid_t, signal: c_int; pc) -> c_int => {
+        own(other(group), signal)
+    } {
         match is_self(-group) {
             true => send_to_process(Information::sent(signal, libc::SI_USER, 0), pc),
             false => own(other(group), signal),
         }
     }
 
-    "rcx" fn sigqueue(process: libc::pid_t, signal: c_int, value: u64; pc) -> c_int {
+    "rcx" fn sigqueue(process: libc::pid_t, signal: c_int, value: u64; pc) -> c_int => {
+        own(other(process), signal, value)
+    } {
         match is_self(process) {
             true => send_to_process(Information::sent(signal, libc::SI_QUEUE, value), pc),
             false => own(other(process), signal, value),
@@ -126,7 +132,9 @@ stand_ins_at! {
         send_to_handle(thread, Information::sent(signal, libc::SI_QUEUE, value), pc)
     }
 
-    "rcx" fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int; pc) -> c_int {
+    "rcx" fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int; pc) -> c_int => {
+        own(other(process), other(thread), signal)
+    } {
         match is_self(process) {
             true => send_to_number(thread, to_thread(signal), pc),
             false => own(other(process), thread, signal),
