@@ -56,6 +56,19 @@ fn every_kind_of_lock_is_counted_and_named_by_field() {
     assert!(lock(report.at(8), "office.door")["hold_cycles"].as_u64() > Some(800 * 40));
 }
 
+/// 7 threads try each in vain, 10 times a millisecond; the rwlock in two ways.
+#[test]
+fn waits_that_end_by_their_time_out_count() {
+    let report = Simulation::of(&program("truths/gives_up.c")).cpus("8").args("7").report();
+    for (name, times) in [("office.door", 1), ("office.files", 2), ("office.chairs", 1), ("office.bell", 1)] {
+        let lock = lock(report.at(8), name);
+        assert_eq!(lock["contended"], 70 * times, "{lock}");
+        assert_eq!(lock["waited_at"]["function"], "try_each", "{lock}");
+        let milliseconds = number(lock, "wait_cycles") / 2.1e6 / (70.0 * f64::from(times));
+        assert!((1.0..1.2).contains(&milliseconds), "{name}: {milliseconds} ms each: {lock}");
+    }
+}
+
 /// What `truths/spun_locks.c` says of itself: how often its lock was taken, and found taken; the lock in the report, and
 /// what the report says.
 fn spun(how: &str, word: &str) -> (f64, f64, Value, String) {

@@ -56,6 +56,18 @@ fn waits_at_a_barrier_are_named() {
     assert!(locks.iter().any(waits), "{locks:#?}");
 }
 
+/// libgomp, which has no hooks, makes them; the hooks that it reaches next are those of the allocations for each thread.
+#[test]
+fn making_a_teams_threads_is_the_librarys() {
+    let report = Simulation::of(&program_with("openmp/sum.c", OPENMP)).cpus("80").timeout(LIMIT).report();
+    let functions = report.at(80).0["functions"].as_array().unwrap().clone();
+    let share = |begin: &str| -> f64 {
+        let named = functions.iter().filter(|function| function["name"].as_str().unwrap().starts_with(begin));
+        named.map(|function| function["self_percent"].as_f64().unwrap()).sum()
+    };
+    assert!(share("libgomp.so") > 20.0 && share("allocate_dtv") < 5.0, "{functions:#?}");
+}
+
 #[test]
 fn a_team_that_is_stuck_is_a_deadlock() {
     let ended = Simulation::of(&program_with("openmp/stuck.c", OPENMP)).cpus("2").timeout(LIMIT).run();

@@ -4,7 +4,8 @@ mod code;
 pub mod cpp_lock;
 mod frame;
 mod library;
-pub mod path;
+pub mod part;
+mod path;
 mod registers;
 mod rust_lock;
 pub mod scope;
@@ -14,6 +15,9 @@ pub use frame::FrameVariable;
 
 use code::Code;
 use corefold_dwarf::Info;
+use part::Part;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Deref;
 
 /// The debug information of one file.
@@ -21,6 +25,8 @@ pub struct Debug {
     info: Info,
     lines: addr2line::Context<Reader>,
     code: Code,
+    /// What [`Debug::part_at`] has found: thousands of objects of one type are used alike.
+    parts: RefCell<HashMap<(Die, u64, u64), Part>>,
     /// Functions are to be named by their whole paths.
     pub full_names: bool,
 }
@@ -40,7 +46,7 @@ impl Debug {
             return Ok(None);
         };
         let lines = addr2line::Context::from_arc_dwarf(info.dwarf().clone())?;
-        Ok(Some(Debug { info, lines, code: Code::read(file), full_names: false }))
+        Ok(Some(Debug { info, lines, code: Code::read(file), parts: RefCell::default(), full_names: false }))
     }
 
     pub fn lines(&self) -> &addr2line::Context<Reader> {

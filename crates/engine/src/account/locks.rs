@@ -36,6 +36,19 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     }
 }
 
+/// The running thread gives up to wait for the lock, which it has waited for since then: the time counts as any other wait.
+pub fn gave_up(address: u64, kind: LockKind, since: Ticks, pc: u64) {
+    let now = hot!().clock;
+    let wait = LOCKS.with(|locks| {
+        let wait = now.saturating_sub(since.max(locks.counted_from));
+        let counts = &mut locks.of_kind(address, kind).counts;
+        counts.acquisitions += u64::from(kind != LockKind::Futex);
+        counts.waited(wait, pc, || callers_here(pc, CALLERS));
+        wait
+    });
+    current().waited(address, wait, now);
+}
+
 /// libc's own code has waited since `since` for one of its locks, and has it until it returns. The stand-ins may know
 /// the lock already, by its name; and no call of ours says when it is released.
 pub fn acquired_within(address: u64, since: Ticks, pc: u64) {

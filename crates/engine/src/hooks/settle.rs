@@ -9,7 +9,7 @@ use crate::hot::hot;
 use crate::scheduling::charges::{charge_retries, charge_waits};
 use crate::scheduling::fiber::current;
 use crate::scheduling::lease;
-use corefold_model::{Access, Ticks};
+use corefold_model::{Access, Kind, Ticks};
 use corefold_sim::{Effects, parts};
 
 /// Accounts for what has followed from an event, or from a part of it.
@@ -72,18 +72,20 @@ fn account(effects: &Effects, access: &Access) {
         SITES.with(|sites| sites.used(index, pc, kind, access));
     }
     if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
-        take_samples(pc, effects.asked, outcome.done);
+        // A read-modify-write takes time of its own once its line is there.
+        let there = if access.kind == Kind::Rmw { outcome.effect } else { outcome.done };
+        take_samples(pc, [(effects.asked, What::Compute), (there, What::Stall), (outcome.done, What::Compute)]);
     }
 }
 
-/// Until `asked` the CPU computed, until `done` it stalled.
+/// What the CPU did until when.
 #[cold]
-fn take_samples(pc: u64, asked: Ticks, done: Ticks) {
+fn take_samples(pc: u64, parts: [(Ticks, What); 3]) {
     let clock = hot!().clock;
-    hot!().clock = asked;
-    sample::take_due(pc, What::Compute);
-    hot!().clock = done;
-    sample::take_due(pc, What::Stall);
+    for (until, what) in parts {
+        hot!().clock = until;
+        sample::take_due(pc, what);
+    }
     hot!().clock = clock;
     lease::sampled();
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attribute object asks of a new thread, and the attributes that a thread has.
+use crate::account::sample;
+use crate::counts::samples::What;
 use crate::engine::launch;
 use crate::mappings::mapping;
 use crate::scheduling::fiber::fibers;
 use crate::scheduling::lookup::{find, main_stack};
 use crate::scheduling::sched;
 use crate::stacks::{LARGEST_STACK, STACK};
-use crate::stand_in::stand_ins;
+use crate::stand_in::{calls, stand_ins};
 use crate::state::pthread::Stack;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -145,13 +147,17 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
     unsafe { pthread_attr_setaffinity_np(attr, cpus.len() * 8, cpus.as_ptr()) }
 }
 
-stand_ins! {
-    fn pthread_getattr_np(thread: libc::pthread_t, attr: *mut Attr) -> c_int {
+calls! {
+    fn pthread_getattr_np(thread: libc::pthread_t, attr: *mut Attr; call) -> c_int {
         let Some(fiber) = find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
+        // What is due now is not of libc's own allocation, which comes next.
+        sample::take_due(call.pc, What::Compute);
         describe(fiber, attr)
     }
+}
 
+stand_ins! {
     fn pthread_setattr_default_np(attr: *const Attr) -> c_int {
         OWN_DEFAULTS.store(true, Ordering::Relaxed);
         own(attr)

@@ -62,6 +62,10 @@ calls! {
     fn cnd_broadcast(cond: u64; call) -> c_int { result(condvar::signal(Object::called(cond, call), u32::MAX)) }
     fn cnd_destroy(cond: u64; call) -> () { _ = condvar::destroy(Object::called(cond, call)); }
 
+    // `start` returns an int, in the register that a pointer is returned in: thrd_join takes its half.
+    fn thrd_create(thread: *mut libc::pthread_t, start: Start, argument: *mut c_void; call) -> c_int {
+        result(thread::begin(thread, core::ptr::null(), (start, argument), call.pc))
+    }
     fn thrd_join(thread: libc::pthread_t, value: *mut c_int; call) -> c_int {
         let mut returned = core::ptr::null_mut();
         let code = joining::join(thread, &mut returned, Deadline::Never, call);
@@ -74,10 +78,6 @@ calls! {
 }
 
 stand_ins! {
-    /// `start` returns an int, in the register that a pointer is returned in: [`thrd_join`] takes its half.
-    fn thrd_create(thread: *mut libc::pthread_t, start: Start, argument: *mut c_void) -> c_int {
-        result(thread::pthread_create(thread, core::ptr::null(), start, argument))
-    }
     fn thrd_detach(thread: libc::pthread_t) -> c_int {
         result(thread::pthread_detach(thread))
     }

@@ -73,7 +73,10 @@ fn wait(object: Object, lock: u64, expected: u32, bits: u32, deadline: Result<Op
     let begin = now();
     match futex::wait(object.call, lock, object.address, expected, bits, deadline) {
         Waited::Changed => error(libc::EAGAIN),
-        Waited::TimedOut => error(libc::ETIMEDOUT),
+        Waited::TimedOut => {
+            Object { address: lock, ..object }.gave_up(LockKind::Futex, begin);
+            error(libc::ETIMEDOUT)
+        }
         // As on Linux: a wait with a time-out never goes on.
         Waited::Interrupted(true) if deadline.is_none() => wait(object, lock, expected, bits, Ok(None)),
         Waited::Interrupted(_) => error(libc::EINTR),

@@ -76,6 +76,9 @@ pub fn lock(mutex: Object, until: Deadline) -> c_int {
     if !free {
         let taken = (kind.is_adaptive() && spin(mutex)).then_some(0);
         let code = taken.unwrap_or_else(|| wait(mutex, until));
+        if code == libc::ETIMEDOUT {
+            mutex.gave_up(LockKind::Mutex, begin);
+        }
         if code != 0 {
             return code;
         }

@@ -125,6 +125,11 @@ impl Object {
     pub fn acquired(self, kind: LockKind, since: Option<Ticks>) {
         locks::acquired(self.address, kind, since, self.call.pc);
     }
+
+    /// The time to wait for it is over, after a wait that began at `since`.
+    pub fn gave_up(self, kind: LockKind, since: Ticks) {
+        locks::gave_up(self.address, kind, since, self.call.pc);
+    }
 }
 
 /// The running thread as objects note their owner: never 0.

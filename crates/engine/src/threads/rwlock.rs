@@ -87,6 +87,11 @@ fn took(lock: Object, since: Option<Ticks>) -> c_int {
     0
 }
 
+fn gave_up(lock: Object, since: Ticks) -> c_int {
+    lock.gave_up(LockKind::RwLock, since);
+    libc::ETIMEDOUT
+}
+
 pub fn read(lock: Object, until: Deadline) -> c_int {
     lock.goes(READ);
     if lock.read(OWNER) == me() {
@@ -98,12 +103,12 @@ pub fn read(lock: Object, until: Deadline) -> c_int {
     };
     let begin = now();
     if prefers_writers(lock) && hold_off(lock, deadline).is_err() {
-        return libc::ETIMEDOUT;
+        return gave_up(lock, begin);
     }
     let state = lock.add(STATE, READER) + READER;
     let waits = state & WRITE_PHASE != 0 && !end_phase(lock, state);
     if waits && await_reading(lock, deadline).is_err() {
-        return libc::ETIMEDOUT;
+        return gave_up(lock, begin);
     }
     took(lock, waits.then_some(begin))
 }
@@ -189,12 +194,12 @@ pub fn write(lock: Object, until: Deadline) -> c_int {
     let old = lock.update(STATE, |state| Some(state | CLAIMED));
     let mut waited = old & CLAIMED != 0;
     let claimed = if waited { writer::claim(lock, deadline) } else { Ok((old, 0)) };
-    let Ok((state, shared)) = claimed else { return libc::ETIMEDOUT };
+    let Ok((state, shared)) = claimed else { return gave_up(lock, begin) };
     lock.store(CLAIM, 1 | shared);
     if state & WRITE_PHASE == 0 && !writer::begin_phase(lock) {
         waited = true;
         if writer::await_phase(lock, deadline).is_err() {
-            return libc::ETIMEDOUT;
+            return gave_up(lock, begin);
         }
     }
     lock.write(OWNER, me());

@@ -91,6 +91,7 @@ fn wait(sem: u64, call: Call, until: Deadline) -> c_int {
             _ => continue,
         };
         update(sem, |old| Some(old - WAITER));
+        sem.gave_up(LockKind::Semaphore, begin);
         cancel::test();
         return failed(error);
     }

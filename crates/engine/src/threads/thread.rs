@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads: pthread_create, join, detach, exit and identity.
+use crate::account::sample;
 use crate::carrier::Carrier;
+use crate::counts::samples::What;
 use crate::engine::{active, charge, engine, launch};
 use crate::frees;
 use crate::hot::hot;
@@ -11,6 +13,7 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::lookup::find;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
+use crate::stand_in::calls;
 use crate::state::pthread::{Thread, TimerSlack};
 use crate::state::signals::bit;
 use crate::storage::objects::places;
@@ -51,21 +54,34 @@ fn mask_of(attr: *const libc::pthread_attr_t) -> Option<u64> {
     }
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn pthread_create(
+calls! {
+    fn pthread_create(
+        thread: *mut libc::pthread_t,
+        attr: *const libc::pthread_attr_t,
+        start: Start,
+        argument: *mut c_void;
+        call
+    ) -> c_int {
+        begin(thread, attr, (start, argument), call.pc)
+    }
+}
+
+/// Begins a thread for the call that returns to `pc`; 0 where no code of the program makes it.
+pub fn begin(
     thread: *mut libc::pthread_t,
     attr: *const libc::pthread_attr_t,
-    start: Start,
-    argument: *mut c_void,
+    (start, argument): (Start, *mut c_void),
+    pc: u64,
 ) -> c_int {
-    if !active() {
-        return real::pthread_create(thread, attr, start, argument);
-    }
     let affinity = match crate::threads::affinity::of_new(attr) {
         Ok(affinity) => affinity,
         Err(error) => return error,
     };
     sched::quiesce();
+    if pc != 0 {
+        // What is due now is not of libc's own allocations, which come next.
+        sample::take_due(pc, What::Compute);
+    }
     reap_detached();
     let slot = engine().sched.stacks.take();
     let created = create(slot, attr, affinity, (start, argument as usize));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an offset in an object to the field there: `.slots[3].delta`.
+use super::part::{Element, Part};
 use super::{Debug, Die};
 use crate::rust;
 use corefold_dwarf::Record;
@@ -7,31 +8,6 @@ use gimli::constants as c;
 use std::cell::Cell;
 
 type Member = corefold_dwarf::Member<Die>;
-
-/// The smallest part of an object that holds all bytes of an access.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// From the object on: `.slots[3].delta`, `[3]`, or nothing for the object itself.
-    pub path: String,
-    pub type_name: String,
-    pub offset: u64,
-    pub size: u64,
-    pub kind: Die,
-    /// The elements of arrays that it lies in, outer before inner.
-    pub elements: Vec<Element>,
-    /// What the part is called if it is a lock of Rust, whose own parts are internal: `Mutex`.
-    pub lock: Option<String>,
-}
-
-/// An element of an array on the way from an object to a part of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Element {
-    /// So much of the path names it.
-    pub path_length: usize,
-    pub kind: Die,
-    pub offset: u64,
-    pub size: u64,
-}
 
 /// A walk from an object's type down to a part of it.
 struct Walk {
@@ -52,7 +28,13 @@ enum Step {
 impl Debug {
     /// The part of a `kind` that an access of `bytes` at `offset` touches.
     pub fn part_at(&self, kind: Die, offset: u64, bytes: u64) -> Part {
-        self.part_within(kind, offset, bytes, &Cell::new(MOST_STEPS))
+        let key = (kind, offset, bytes);
+        let found = self.parts.borrow().get(&key).cloned();
+        found.unwrap_or_else(|| {
+            let part = self.part_within(kind, offset, bytes, &Cell::new(MOST_STEPS));
+            self.parts.borrow_mut().insert(key, part.clone());
+            part
+        })
     }
 
     fn part_within(&self, kind: Die, offset: u64, bytes: u64, left: &Cell<u32>) -> Part {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an object is made up: one value of a type, or a row of them.
-use crate::dwarf::path::{self, Part};
+use crate::dwarf::part::{self, Part};
 use crate::dwarf::{Debug, Die};
 use crate::rust;
 
@@ -98,7 +98,7 @@ impl Part {
             element.path_length += index.len();
             element.offset += offset;
         }
-        self.elements.insert(0, path::Element { path_length: index.len(), kind, offset, size });
+        self.elements.insert(0, part::Element { path_length: index.len(), kind, offset, size });
         Part { path: index + &self.path, offset: self.offset + offset, ..self }
     }
 }

@@ -100,8 +100,15 @@ fn idle_cpus_are_told_from_slow_ones() {
     let text = said(&[timed(1, 1_200_000), idle.clone()]);
     assert!(text.contains("only 1.5 of the 8 CPUs had a thread to run. Look"), "{text}");
     idle.run.threads = 3;
-    let text = said(&[timed(1, 1_200_000), idle]);
+    let text = said(&[timed(1, 1_200_000), idle.clone()]);
     assert!(text.contains("had a thread to run, as the program has 3 threads. Look"), "{text}");
+    // Where even few of these run, their number is no reason.
+    idle.run.threads = 4;
+    let text = said(&[timed(1, 1_200_000), idle.clone()]);
+    assert!(text.contains("had a thread to run; the program has 4 threads. Look"), "{text}");
+    (idle.run.pace.sleeps, idle.run.sleeps_at) = (5_000_000, Some(place("nap", "nap.c", 6)));
+    let text = said(&[timed(1, 1_200_000), idle]);
+    assert!(text.contains("had a thread to run, as threads slept, longest in nap (nap.c:6). Look"), "{text}");
 }
 
 #[test]

@@ -226,36 +226,44 @@ fn idle_sentence(point: &Point) -> String {
     format!("{idle}. {advice}")
 }
 
-/// `on average only 10 of the 80 CPUs had a thread to run`, and why if the program never made so many.
+/// If so many of the program's threads run, that it has no more is why CPUs are idle.
+const MOST_RUN: f64 = 0.5;
+
+/// `on average only 10 of the 80 CPUs had a thread to run`, and why, where that is known.
 fn idleness(point: &Point) -> String {
     let cpus = point.cpus();
-    let busy = match busy(point) * f64::from(cpus) {
+    let run = busy(point) * f64::from(cpus);
+    let busy = match run {
         few if few < 9.95 => units::factor(few),
         many => format!("{many:.0}"),
     };
-    let few = match point.explained.run.threads {
-        1 => ", as the program has one thread".into(),
-        threads if threads < cpus => format!(", as the program has {threads} threads"),
-        _ => not_running(point),
+    let threads = point.explained.run.threads;
+    let most_run = threads < cpus && run >= f64::from(threads) * MOST_RUN;
+    let why = match not_running(point) {
+        _ if most_run && threads == 1 => ", as the program has one thread".into(),
+        _ if most_run => format!(", as the program has {threads} threads"),
+        Some(why) => why,
+        None if threads < cpus => format!("; the program has {}", units::counted(threads, "thread")),
+        None => created(&point.explained.run),
     };
-    format!("on average only {busy} of the {cpus} CPUs had a thread to run{few}")
+    format!("on average only {busy} of the {cpus} CPUs had a thread to run{why}")
 }
 
 /// What threads did instead of running: those that wait for the order to begin have nothing to run either.
-fn not_running(point: &Point) -> String {
+fn not_running(point: &Point) -> Option<String> {
     let run = &point.explained.run;
     let lock = point.explained.locks.iter().max_by_key(|lock| before_work(lock, run));
     let waited = lock.map_or(0, |lock| before_work(lock, run));
     if units::share(waited.max(run.pace.sleeps), run.time.total()) < SIGNIFICANT {
-        return created(run);
+        return None;
     }
-    match lock.filter(|_| waited >= run.pace.sleeps) {
+    Some(match lock.filter(|_| waited >= run.pace.sleeps) {
         Some(lock) => format!(", as threads waited for {} before they began their work", lock.name),
         None => {
             let place = run.sleeps_at.as_ref().map_or(String::new(), |place| format!(", longest in {place}"));
             format!(", as threads slept{place}")
         }
-    }
+    })
 }
 
 /// Where threads were still being created when this share of the run was over, that says why others are missing.

@@ -28,7 +28,7 @@ pub fn begin() {
     let mask = core::mem::replace(&mut current().signals.mask, u64::MAX);
     let mut handle = 0;
     HELPER.with(|helper| helper.fiber = Some(fibers().len()));
-    thread::pthread_create(&mut handle, core::ptr::null(), help, core::ptr::null_mut());
+    thread::begin(&mut handle, core::ptr::null(), (help, core::ptr::null_mut()), 0);
     current().signals.mask = mask;
 }
 
@@ -46,7 +46,7 @@ fn start(notice: Notice) {
     let mut handle = 0;
     let argument = Box::into_raw(Box::new(notice)).cast();
     current().signals.mask = 0;
-    if thread::pthread_create(&mut handle, notice.attributes as *const _, call, argument) == 0 {
+    if thread::begin(&mut handle, notice.attributes as *const _, (call, argument), 0) == 0 {
         thread::pthread_detach(handle);
     }
     current().signals.mask = u64::MAX;
