@@ -175,13 +175,15 @@ static void leave_global__(struct cf_percpu_counter *c)
 // The delta of the CPU that this runs on goes into the count with `amount`. Caller holds the lock.
 static int fold__(struct cf_percpu_counter *c, int64_t amount)
 {
+	enum { TRIES = 100 };
 	int64_t count;
 	uint32_t cpu;
 	int32_t delta;
+	int tries = 0;
 	if (!cf_value_fits(amount) || !cf_value_add(c->count, amount, &count))
 		return -ERANGE;
-	do {
-		cpu = cf_cpu_current();
+	do { // a thread that is interrupted at every try folds the last slot, as any other does
+		cpu = tries++ < TRIES ? cf_cpu_current() : cf_slot_count() - 1;
 		delta = cf_slot_delta(cf_slot_word_load(&c->slots[cpu]));
 		if (!cf_value_add(c->count + delta, amount, &count))
 			return -ERANGE;
