@@ -103,7 +103,7 @@ static inline void cf_rwsem_owned_by_reader_(struct cf_rwsem *sem, uintptr_t sel
 	__atomic_store_n(&sem->owner, self | CF_RWSEM_OWNED_BY_READERS | nonspinnable, __ATOMIC_RELAXED);
 }
 
-/* 0, -ETIMEDOUT or -EDEADLK; the deadline is a time of CLOCK_MONOTONIC, null is never. */
+/* 0, -ETIMEDOUT or -EDEADLK; the deadline as in cf_mutex_timedlock. */
 static inline int cf_rwsem_read_timedlock(struct cf_rwsem *sem, const struct timespec *deadline)
 {
 	/* Acquire: after the last writer's release in unlock or downgrade. */
