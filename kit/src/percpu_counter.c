@@ -295,7 +295,8 @@ int cf_percpu_counter_compare_batch(struct cf_percpu_counter *c, int64_t rhs, in
 	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read. x86 cannot tell,
 	// its loads stay in order; arm64 and RISC-V need it.
 	int64_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
-	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_slot_count() : 0;
+	int32_t bound = __atomic_load_n(&c->bound, __ATOMIC_RELAXED); // relaxed: an add that raises it and is not over counts as after
+	uint64_t rough = (uint64_t)(batch > bound ? batch : bound) * cf_slot_count();
 	if (__atomic_load_n(&c->global, __ATOMIC_RELAXED) || cf_value_distance(count, rhs) > rough)
 		return cf_value_order(count, rhs);
 	return cf_value_order(cf_percpu_counter_sum(c), rhs);
