@@ -7,7 +7,7 @@
  * Cost: a read stores nothing to shared memory: it walks a tree with 64 pointers per node (none for a file of one page),
  * and copies under the page's sequence count. Within a page that lies before the end of the file it does not load the size.
  * A write within an existing page writes that page's line and data. A write that fills a hole or extends the file takes
- * the file's lock. Memory: 64 bytes besides the page; 560 bytes per node.
+ * the file's lock. Memory: 64 bytes besides the page; 640 bytes per node.
  *
  *   operation                     may overlap                       progress
  *   read, next                    everything                        waits for a writer of the same page
