@@ -189,7 +189,7 @@ struct cf_inode *cf_inode_new(struct cf_icache *cache);
 int cf_inode_insert(struct cf_inode *inode);
 /* Referenced, or null. Waits for one that is being filled. */
 struct cf_inode *cf_inode_lookup(struct cf_icache *cache, uint64_t number);
-/* Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
+/* `number` is not 0. Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
 struct cf_inode *cf_inode_get_or_new(struct cf_icache *cache, uint64_t number, bool *made);
 void cf_inode_done(struct cf_inode *inode);
 /* Filling failed: the inode is not found any more, and waiting callers retry. Puts the reference. */

@@ -23,6 +23,8 @@
  *   4. If space runs out, write returns the bytes written before that; a write that fails changes nothing.  ("no space")
  *   5. append finds the end of the file and writes there in one atomic step.  ("appends do not overlap")
  *
+ * Offsets, sizes and indices are not below 0, and indices below 2^51: the caller checks.
+ *
  * Lifetime: pages and nodes are freed a grace period after they were removed from the tree. read and write may be called
  * in a read section.
  *
