@@ -29,7 +29,8 @@
  * Ordering: a lookup sees what was stored before insert (or before get_or_new's done).
  *
  * Lifetime: ops->evict is called once (also for an inode that was never filled, because another caller was faster), without a
- * lock, when only read sections that have found the inode can still access it. Its memory returns to the cache's slabs a
+ * lock, when only read sections that have found the inode can still access it. Its number is free by then: a new inode of that
+ * number may be filled meanwhile (Linux waits for the end of the old one). Its memory returns to the cache's slabs a
  * grace period later, on another thread.
  *
  * Five lines:
