@@ -57,7 +57,7 @@ $(OUT)/vfs_$(1)/libvfs.a: $(patsubst src/%.c,$(OUT)/$(or $(vfs_$(1)_KIT),vfs_$(1
 		tests/vfs/model/%.c,$(OUT)/vfs_$(1)/model/%.o,$(VFS_MODEL))
 	$(AR) rcs $$@ $$^
 $(OUT)/vfs_$(1)/%: tests/vfs/%.c $(OUT)/vfs_$(1)/libvfs.a $(wildcard tests/*.h tests/vfs/*.h)
-	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(or $(vfs_$(1)_LIBURCU),$(LIBURCU)) -o $$@
+	$(CC) $(COMPILE) $(vfs_$(1)_FLAGS) -DCF_TEST_POINTS $$< $(OUT)/vfs_$(1)/libvfs.a $(or $(vfs_$(1)_LIBURCU),$(LIBURCU)) $$(link_$$(@F)) -o $$@
 .PHONY: run-vfs-$(1)
 run-vfs-$(1): $(addprefix $(OUT)/vfs_$(1)/,$(or $(vfs_$(1)_TESTS),$(VFS_TESTS)))
 	@failed=; for t in $$^; do echo "# $$$$t"; timeout 600 $$$$t || failed=1; done; [ -z "$$$$failed" ]

@@ -20,8 +20,11 @@ static int init_percpu(struct cf_counter *c, int64_t value, const struct cf_coun
 {
 	const struct cf_percpu_options percpu = { options->batch, options->many_cpus, options->lock };
 	int result = cf_percpu_counter_init_with(&c->u.percpu, value, &percpu);
-	if (result == 0 && c->kind == CF_COUNTER_PERCPU_LIMIT && value != 0)
+	if (result == 0 && c->kind == CF_COUNTER_PERCPU_LIMIT && value != 0) {
 		result = cf_percpu_counter_set_limit(&c->u.percpu, options->percpu_limit);
+		if (result < 0)
+			cf_percpu_counter_destroy(&c->u.percpu);
+	}
 	return result < 0 ? result : 0;
 }
 

@@ -175,13 +175,15 @@ static void leave_global__(struct cf_percpu_counter *c)
 // The delta of the CPU that this runs on goes into the count with `amount`. Caller holds the lock.
 static int fold__(struct cf_percpu_counter *c, int64_t amount)
 {
+	enum { TRIES = 100 };
 	int64_t count;
 	uint32_t cpu;
 	int32_t delta;
+	int tries = 0;
 	if (!cf_value_fits(amount) || !cf_value_add(c->count, amount, &count))
 		return -ERANGE;
-	do {
-		cpu = cf_cpu_current();
+	do { // a thread that is interrupted at every try folds the last slot, as any other does
+		cpu = tries++ < TRIES ? cf_cpu_current() : cf_slot_count() - 1;
 		delta = cf_slot_delta(cf_slot_word_load(&c->slots[cpu]));
 		if (!cf_value_add(c->count + delta, amount, &count))
 			return -ERANGE;
@@ -293,7 +295,8 @@ int cf_percpu_counter_compare_batch(struct cf_percpu_counter *c, int64_t rhs, in
 	// Acquire: count before global. A counter that turned per-CPU in between was exact when this was read. x86 cannot tell,
 	// its loads stay in order; arm64 and RISC-V need it.
 	int64_t count = __atomic_load_n(&c->count, __ATOMIC_ACQUIRE);
-	uint64_t rough = batch > 0 ? (uint64_t)batch * cf_slot_count() : 0;
+	int32_t bound = __atomic_load_n(&c->bound, __ATOMIC_RELAXED); // relaxed: an add that raises it and is not over counts as after
+	uint64_t rough = (uint64_t)(batch > bound ? batch : bound) * cf_slot_count();
 	if (__atomic_load_n(&c->global, __ATOMIC_RELAXED) || cf_value_distance(count, rhs) > rough)
 		return cf_value_order(count, rhs);
 	return cf_value_order(cf_percpu_counter_sum(c), rhs);

@@ -334,7 +334,8 @@ size_t slab_unmap_unused(struct cf_slab *s)
 void slab_unmap_all(struct cf_slab *s)
 {
 	while (s->regions) {
-		charge__(s, -(int64_t)s->regions->mapped * s->slab_bytes);
+		int64_t slabs = (int64_t)s->regions->mapped * s->slab_bytes;
 		free_region__(s, s->regions);
+		charge__(s, -slabs);
 	}
 }

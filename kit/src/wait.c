@@ -15,9 +15,9 @@ enum { SPINS = 1, SLEEPS = 2 };
 int cf_wait_on(uint32_t *word, uint32_t value, const struct timespec *deadline)
 {
 	int saved = errno, result = 0;
-	// The operation with a bit set, since its time is a moment and not a duration.
+	// The operation with a bit set, since its time is a moment and not a duration. EINVAL: the deadline is no time.
 	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, deadline, NULL, FUTEX_BITSET_MATCH_ANY) &&
-	    errno == ETIMEDOUT)
+	    (errno == ETIMEDOUT || errno == EINVAL))
 		result = -ETIMEDOUT;
 	errno = saved;
 	return result;

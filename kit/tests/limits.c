@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -240,6 +241,56 @@ TEST("where the kernel refuses membarrier, what needs it fails, and nothing hang
 		CHECK_EQUAL(in_child(without_membarrier), 0);
 }
 #endif
+
+static int kind_to_step;
+
+// From the first stop on its sequences are interrupted at every instruction.
+static void count_in_steps(void)
+{
+	const struct cf_counter_options small = { .batch = 2, .cap_max = 8 };
+	CHECK_EQUAL(cf_counter_init(&c, (enum cf_counter_kind)kind_to_step, 1000, &small), 0);
+	for (int i = 0; i < 400; i++)
+		CHECK_EQUAL(cf_counter_add(&c, 1), 0);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(2);
+	raise(SIGSTOP);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQUAL(cf_counter_add(&c, 1), 0);
+	CHECK_EQUAL(cf_counter_limited_add(&c, 0, -2), 0);
+	CHECK_EQUAL(cf_counter_sum(&c), 1400);
+	_exit(failures != 0);
+}
+
+// Whether it ends well; so many steps are seconds.
+static bool ends_in_steps(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0)
+		count_in_steps();
+	waitpid(pid, &status, 0);
+	for (long steps = 0; WIFSTOPPED(status) && steps < 1000000; steps++)
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) || waitpid(pid, &status, 0) != pid)
+			break;
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		printf("       left out: no ptrace here\n");
+	return WIFEXITED(status) && WEXITSTATUS(status) != 1;
+}
+
+TEST("a thread that a debugger steps through counts in the last slot")
+{
+	if (CF_BUILT_SANITISED) {
+		printf("       left out: no sequences here, and long steps\n");
+		return;
+	}
+	fflush(NULL);
+	for (kind_to_step = 0; kind_to_step < CF_COUNTER_TREE; kind_to_step++) // the tree tries a hundred times as often
+		CHECK(ends_in_steps());
+}
 
 static struct cf_percpu_counter percpu;
 static struct cf_adaptive_counter adaptive;

@@ -164,6 +164,7 @@ TEST("seqlock: a reader starts again after a writer, and only then")
 struct timed {
 	const char *name;
 	bool reader, readers_inside;
+	const struct timespec *deadline; // null: soon
 	int result;
 	double waited;
 };
@@ -176,14 +177,14 @@ static void wait_timed(int id, void *argument)
 	double begun = now_seconds();
 	union held mine;
 	(void)id;
-	t->result = (t->reader ? kind->read : kind->lock)(&lock, &mine, &deadline);
+	t->result = (t->reader ? kind->read : kind->lock)(&lock, &mine, t->deadline ? t->deadline : &deadline);
 	t->waited = now_seconds() - begun;
 }
 
 // A deadline passes while another holds it; afterwards the lock is as new.
 static void times_out(const char *name, bool reader, bool readers_inside)
 {
-	struct timed t = { name, reader, readers_inside, 0, 0 };
+	struct timed t = { .name = name, .reader = reader, .readers_inside = readers_inside };
 	const struct lock_kind *kind = lock_kind_of(name);
 	begin(name);
 	CHECK_EQUAL(readers_inside ? kind->read(&lock, &held, NULL) : kind->lock(&lock, &held, NULL), 0);
@@ -209,6 +210,29 @@ TEST("rwsem: a deadline passes")
 	times_out("rwsem", false, false);
 	times_out("rwsem", false, true);
 	times_out("rwsem", true, false);
+}
+
+static void waits_for_no_time(const char *name, bool reader)
+{
+	const struct timespec none[] = { { -1, 0 }, { 0, 2000000000 }, { 0, -1 }, { INT32_MAX, 1000000000 } };
+	const struct lock_kind *kind = lock_kind_of(name);
+	begin(name);
+	CHECK_EQUAL(kind->lock(&lock, &held, NULL), 0);
+	alarm(20); // or it waits for the unlock
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+		struct timed t = { .name = name, .reader = reader, .deadline = &none[i] };
+		crew_run(1, false, wait_timed, &t);
+		CHECK_EQUAL(t.result, -ETIMEDOUT);
+	}
+	alarm(0);
+	kind->unlock(&lock, &held);
+}
+
+TEST("mutex, rwsem: a deadline that is no time has passed")
+{
+	waits_for_no_time("mutex", false);
+	waits_for_no_time("rwsem", false);
+	waits_for_no_time("rwsem", true);
 }
 
 // ---- layouts that others count on

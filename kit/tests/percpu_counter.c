@@ -179,6 +179,21 @@ TEST("set beside adds loses none that come after it")
 }
 
 // While one reads, others take it past its limit, and use larger and larger batches: for ThreadSanitizer above all.
+TEST("a comparison with a smaller batch than the adds' is right")
+{
+	struct cf_percpu_counter c;
+	CHECK_EQUAL(cf_percpu_counter_init(&c, 0), 0);
+	for (int32_t batch = 10; batch <= 1000000; batch *= 10) { // the adds stay in slots
+		CHECK_EQUAL(cf_percpu_counter_add_batch(&c, batch / 2, batch), 0);
+		for (int32_t smaller = 0; smaller <= batch; smaller = smaller ? smaller * 10 : 1) {
+			CHECK_EQUAL(cf_percpu_counter_compare_batch(&c, batch / 4, smaller), 1);
+			CHECK_EQUAL(cf_percpu_counter_compare_batch(&c, batch, smaller), -1);
+		}
+		CHECK_EQUAL(cf_percpu_counter_compare(&c, batch / 4), 1);
+	}
+	cf_percpu_counter_destroy(&c);
+}
+
 static void outgrow_or_look(int id, void *shared)
 {
 	struct cf_percpu_counter *c = shared;

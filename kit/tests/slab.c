@@ -2,6 +2,8 @@
 #include "harness.h"
 #include <corefold/cf_slab.h>
 
+#include <sys/mman.h>
+
 static struct cf_slab slab;
 
 static void begin(struct cf_slab_options options)
@@ -152,9 +154,13 @@ TEST("constructed once, and a free object stays as it was left")
 // ---- a limit
 
 static int64_t charged, most;
+static void *unmapped_before; // a page that is to be gone when bytes come back
 
 static int charge(void *limit, int64_t bytes)
 {
+	unsigned char resident;
+	if (bytes < 0 && unmapped_before)
+		CHECK(mincore(unmapped_before, 1, &resident) && errno == ENOMEM);
 	if (bytes > 0 && charged + bytes > *(int64_t *)limit)
 		return -ENOMEM;
 	charged += bytes;
@@ -196,8 +202,10 @@ TEST("destroy counts what was not freed, and gives all back")
 	charged = 0;
 	begin((struct cf_slab_options){ .size = 64, .charge = charge, .context = &limit });
 	for (int i = 0; i < 1000; i++)
-		(void)cf_slab_alloc(&slab);
+		unmapped_before = cf_slab_alloc(&slab);
+	unmapped_before = (void *)((uintptr_t)unmapped_before & ~(uintptr_t)4095);
 	CHECK_EQUAL(cf_slab_destroy(&slab), 1000);
+	unmapped_before = NULL;
 	CHECK_EQUAL(charged, 0);
 }
 

@@ -46,6 +46,32 @@ static void shrink(void)
 	cf_slab_shrink(&slab);
 }
 
+static struct cf_slab_stats seen;
+
+static void look(void)
+{
+	cf_slab_stats(&slab, &seen);
+}
+
+TEST("statistics beside an object that goes to another CPU are no nonsense")
+{
+	struct actor looker = { .act = look, .cpu = 0, .stop_at = "slab: a CPU is counted" };
+	if (!two_cpus())
+		return;
+	begin(8);
+	actor_start(&looker);
+	CHECK(actor_wait_held(&looker)); // has seen the first CPU
+	pin(0);
+	object = cf_slab_alloc(&slab);
+	pin(1);
+	cf_slab_free(&slab, object);
+	unpin();
+	actor_end(&looker);
+	CHECK(seen.frees <= 1);
+	CHECK_EQUAL(seen.allocated, 0);
+	end();
+}
+
 static void take_and_give(void)
 {
 	object = cf_slab_alloc(&slab);

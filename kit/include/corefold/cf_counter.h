@@ -64,7 +64,10 @@ CF_STATIC_ASSERT(sizeof(struct cf_counter) == 4 * CF_LINE, "the kind's line and 
 /* "global", "percpu", "limit", "adaptive", "tree"; null for no kind. */
 const char *cf_counter_kind_name(enum cf_counter_kind kind);
 
-/* options may be null. The limit kind stays per-CPU if the value is 0. 0, -EINVAL, -ERANGE or -ENOMEM. */
+/*
+ * options may be null. The limit kind stays per-CPU if the value is 0. 0, -EINVAL, -ERANGE or -ENOMEM; of the limit kind
+ * membarrier's errno, too. After an error there is nothing to destroy.
+ */
 int cf_counter_init(struct cf_counter *counter, enum cf_counter_kind kind, int64_t value,
 		    const struct cf_counter_options *options);
 void cf_counter_destroy(struct cf_counter *counter);

@@ -29,7 +29,8 @@
  * Ordering: a lookup sees what was stored before insert (or before get_or_new's done).
  *
  * Lifetime: ops->evict is called once (also for an inode that was never filled, because another caller was faster), without a
- * lock, when only read sections that have found the inode can still access it. Its memory returns to the cache's slabs a
+ * lock, when only read sections that have found the inode can still access it. Its number is free by then: a new inode of that
+ * number may be filled meanwhile (Linux waits for the end of the old one). Its memory returns to the cache's slabs a
  * grace period later, on another thread.
  *
  * Five lines:
@@ -189,7 +190,7 @@ struct cf_inode *cf_inode_new(struct cf_icache *cache);
 int cf_inode_insert(struct cf_inode *inode);
 /* Referenced, or null. Waits for one that is being filled. */
 struct cf_inode *cf_inode_lookup(struct cf_icache *cache, uint64_t number);
-/* Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
+/* `number` is not 0. Referenced; *made: the caller fills it and calls cf_inode_done (or cf_inode_failed). Null: no memory. */
 struct cf_inode *cf_inode_get_or_new(struct cf_icache *cache, uint64_t number, bool *made);
 void cf_inode_done(struct cf_inode *inode);
 /* Filling failed: the inode is not found any more, and waiting callers retry. Puts the reference. */

@@ -7,7 +7,7 @@
  * Cost: a read stores nothing to shared memory: it walks a tree with 64 pointers per node (none for a file of one page),
  * and copies under the page's sequence count. Within a page that lies before the end of the file it does not load the size.
  * A write within an existing page writes that page's line and data. A write that fills a hole or extends the file takes
- * the file's lock. Memory: 64 bytes besides the page; 560 bytes per node.
+ * the file's lock. Memory: 64 bytes besides the page; 640 bytes per node.
  *
  *   operation                     may overlap                       progress
  *   read, next                    everything                        waits for a writer of the same page
@@ -22,6 +22,8 @@
  *      ("charges are exact")
  *   4. If space runs out, write returns the bytes written before that; a write that fails changes nothing.  ("no space")
  *   5. append finds the end of the file and writes there in one atomic step.  ("appends do not overlap")
+ *
+ * Offsets, sizes and indices are not below 0, and indices below 2^51: the caller checks.
  *
  * Lifetime: pages and nodes are freed a grace period after they were removed from the tree. read and write may be called
  * in a read section.

@@ -84,7 +84,10 @@ static inline int cf_mutex_trylock(struct cf_mutex *mutex)
 	return CF_LIKELY(cf_mutex_lock_once_(mutex)) ? 0 : cf_mutex_trylock_slow(mutex);
 }
 
-/* 0, -ETIMEDOUT or -EDEADLK; the deadline is a time of CLOCK_MONOTONIC, null is never. */
+/*
+ * 0, -ETIMEDOUT or -EDEADLK; the deadline is a time of CLOCK_MONOTONIC, null is never. One below 0, or whose tv_nsec is not
+ * within 0 to 999,999,999, has passed.
+ */
 static inline int cf_mutex_timedlock(struct cf_mutex *mutex, const struct timespec *deadline)
 {
 	return CF_LIKELY(cf_mutex_lock_once_(mutex)) ? 0 : cf_mutex_lock_slow(mutex, deadline);

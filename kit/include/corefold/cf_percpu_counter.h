@@ -160,7 +160,10 @@ static inline int64_t cf_percpu_counter_sum_positive(struct cf_percpu_counter *c
 	return value > 0 ? value : 0;
 }
 
-/* -1, 0 or 1: the value is below, at or above rhs. By the count alone if |count - rhs| > batch x slots, else by sum. */
+/*
+ * -1, 0 or 1: the value is below, at or above rhs. By the count alone if |count - rhs| > batch x slots, else by sum. A batch
+ * that is smaller than the largest of an add so far counts as that one.
+ */
 int cf_percpu_counter_compare_batch(struct cf_percpu_counter *counter, int64_t rhs, int32_t batch);
 
 static inline int cf_percpu_counter_compare(struct cf_percpu_counter *counter, int64_t rhs)

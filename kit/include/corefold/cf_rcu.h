@@ -27,6 +27,9 @@
  *      happens before the callback.
  *   3. cf_rcu_barrier returns when every callback of an earlier cf_rcu_call has run.
  *
+ * After fork(2) the child has no grace-period thread, and what other threads held, the kit's and liburcu's own among them, stays
+ * held: there only read sections, dereference and exec are safe. So it is with all that is built on this header.
+ *
  * Lifetime: a head lives in the object, from cf_rcu_call to its callback. A callback must not wait for a grace period; it runs
  * on any thread that calls relax or barrier, without locks and outside of read sections, or on the kit's or liburcu's own.
  *

@@ -7,11 +7,11 @@
  *
  * Cost: a lookup reads the table's line, one bucket word and the entries of one chain. A change locks one bucket (one bit
  * of its word) by a compare-and-swap. While the table is resized, each change also moves 16 buckets. A cf_percpu_counter
- * counts the entries; at most one change in 64 reads its sum. Memory: 8 bytes per bucket, 24 per entry; during a resize,
+ * counts the entries; about one change in 64 reads its sum. Memory: 8 bytes per bucket, 24 per entry; during a resize,
  * and until a grace period after it, there are both tables.
  *
- * Size: more entries than buckets, a chain of more than 6, or fewer than an eighth as many entries begin a resize to twice the
- * number of entries. One at a time: who inserts much at once meets a table that is too small until the end of its grace period
+ * Size: more entries than buckets, or fewer than an eighth as many, begin a resize to twice the number of entries. About one
+ * change in 64 looks whether it is time, and every insert_unique that finds a chain of 6 or more. One resize at a time: who inserts much at once meets a table that is too small until the end of its grace period
  * (of liburcu's worker, which rests for 10 ms), when the next resize begins by itself. A large table that is filled at once
  * should begin with its number of `buckets`.
  *

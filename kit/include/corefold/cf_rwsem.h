@@ -26,7 +26,8 @@
  *   3. A waiter that is first among the sleeping ones, and has slept for CF_RWSEM_HAND_OFF_NS in all, is not overtaken
  *      again by spinners or new arrivals. If a reader is first, all sleeping readers get the lock together (256 at most).
  *   4. A timeout leaves the lock as if the call had not been made.
- *   5. downgrade admits readers at once; no other writer can hold the lock in between.
+ *   5. downgrade admits readers at once, unless a writer is first among the sleeping ones; no other writer can hold the lock in
+ *      between.
  *
  * Errors: -EDEADLK when the caller holds it for writing already, -ETIMEDOUT, -EBUSY (trylock). Hazards: as cf_mutex.h.
  *
@@ -103,7 +104,7 @@ static inline void cf_rwsem_owned_by_reader_(struct cf_rwsem *sem, uintptr_t sel
 	__atomic_store_n(&sem->owner, self | CF_RWSEM_OWNED_BY_READERS | nonspinnable, __ATOMIC_RELAXED);
 }
 
-/* 0, -ETIMEDOUT or -EDEADLK; the deadline is a time of CLOCK_MONOTONIC, null is never. */
+/* 0, -ETIMEDOUT or -EDEADLK; the deadline as in cf_mutex_timedlock. */
 static inline int cf_rwsem_read_timedlock(struct cf_rwsem *sem, const struct timespec *deadline)
 {
 	/* Acquire: after the last writer's release in unlock or downgrade. */

@@ -20,8 +20,12 @@
 
 #ifdef __cplusplus
 #define CF_STATIC_ASSERT static_assert
-#define CF_EXTERN_BEGIN extern "C" {
-#define CF_EXTERN_END }
+/* Functions that fill a structure have its name, as stat(2): gcc's -Wshadow takes that for a hidden constructor. */
+#define CF_EXTERN_BEGIN                                                                                                \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") extern "C" {
+#define CF_EXTERN_END                                                                                                  \
+	}                                                                                                              \
+	_Pragma("GCC diagnostic pop")
 #else
 #define CF_STATIC_ASSERT _Static_assert
 #define CF_EXTERN_BEGIN

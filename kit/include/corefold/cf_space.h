@@ -5,7 +5,7 @@
  *
  * Choose it where several threads allocate from one budget, which must never be exceeded: blocks, inodes, memory, quota.
  *
- * Cost: a take is one limited_add of the counter kind chosen, a return one add. Memory: 3 counters (768 bytes), plus
+ * Cost: a take is one limited_add of the counter kind chosen, a return one add. Memory: 832 bytes with its 3 counters, plus
  * nothing (global) to 204 bytes (adaptive) per possible CPU. Units: the caller's blocks and inodes.
  *
  *   operation                                 may overlap              progress

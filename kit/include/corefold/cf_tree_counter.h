@@ -24,8 +24,9 @@
  *
  * Guarantees, each with its test in tests/tree_counter.c:
  *   1. Nothing is lost: with no add under way, sum is exact.  ("sums are exact")
- *   2. -under <= sum - approximate <= over at every moment at which no add is under way; an add under way changes the
- *      difference by its amount.  The bounds are constant from init on.  ("the rough sum is within its bounds")
+ *   2. -under <= sum - approximate <= over at every moment at which no add is under way.  ("the rough sum is within its
+ *      bounds")  An add under way changes the difference by what it carries: its amount, and what other adds have left on
+ *      its way.  The bounds are constant from init on.
  *   3. sum counts every add that returned before it began, none that began after it returned, and each concurrent one or
  *      not.
  *   4. Sums and amounts stay within +-CF_VALUE_MAX: an add that would leave this range, by the approximate sum, returns
@@ -105,7 +106,7 @@ int64_t cf_tree_counter_sum(const struct cf_tree_counter *counter);
 
 /* -1 or 1 when the bounds decide, 0 when they do not: the value is about rhs. */
 int cf_tree_counter_compare_approximate(const struct cf_tree_counter *counter, int64_t rhs);
-/* -1, 0 or 1, by the sum where the bounds do not decide. */
+/* -1, 0 or 1, by the sum where the bounds do not decide. Beside adds under way the bounds decide as guarantee 2 says. */
 int cf_tree_counter_compare(const struct cf_tree_counter *counter, int64_t rhs);
 
 CF_EXTERN_END

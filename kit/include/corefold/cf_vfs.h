@@ -88,7 +88,7 @@ struct cf_vfs_options {
 	void *backend_argument;
 };
 
-/* 0, -EINVAL (negative limits, a bad mode), -ENOMEM, -ENOSPC (no room for the root directory), or the backend's errno. */
+/* 0, -EINVAL (limits below 0 or above 2^60, a bad mode), -ENOMEM, -ENOSPC (no room for the root directory), or the backend's errno. */
 int cf_vfs_new(struct cf_vfs **vfs, const struct cf_vfs_options *options);
 /* Drops all caches and all files. */
 void cf_vfs_free(struct cf_vfs *vfs);

@@ -32,8 +32,8 @@ CF_EXTERN_BEGIN
 #endif
 
 /*
- * Sleeps while *word is `value`, until it is woken or `deadline` has passed (CLOCK_MONOTONIC; null: never). 0, which may be
- * spurious, or -ETIMEDOUT. errno stays.
+ * Sleeps while *word is `value`, until it is woken or `deadline` has passed (CLOCK_MONOTONIC; null: never; one that is no time
+ * has passed). 0, which may be spurious, or -ETIMEDOUT. errno stays.
  */
 int cf_wait_on(uint32_t *word, uint32_t value, const struct timespec *deadline);
 /* Wakes one who sleeps on the word. The memory may be gone: then nobody is woken, or somebody spuriously. */

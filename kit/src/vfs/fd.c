@@ -16,7 +16,8 @@ static struct cf_file *const RESERVED = (struct cf_file *)1, *const CLOSING = (s
 // Null, RESERVED or a file.
 static struct cf_file *in_slot(struct cf_file *const *slot)
 {
-	struct cf_file *file = cf_rcu_dereference(*slot);
+	// Sequentially consistent: in a scan, behind the exchange of `lowest`; for the others acquire would do. x86 cannot tell.
+	struct cf_file *file = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
 	if (CF_UNLIKELY(file == CLOSING))
 		CF_LOCK_WAIT_UNTIL((file = cf_rcu_dereference(*slot)) != CLOSING);
 	return file;

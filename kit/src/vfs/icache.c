@@ -52,35 +52,9 @@ static const char *type_of(const struct cf_icache *c)
 	return c->ops && c->ops->type ? c->ops->type : "cf_inode";
 }
 
-int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *owner, uint32_t buckets)
+// What was not made is zeroed: destroying it is harmless.
+static void destroy_parts(struct cf_icache *c)
 {
-	enum { FIXED_BUCKETS = 1 << 16 };
-	struct cf_rhash_options table = { .buckets = buckets };
-	int result;
-	if (!CF_VFS_INODES_SPLIT) {
-		table.flags = CF_RHASH_EXTERNAL_LOCK;
-		table.buckets = buckets ? buckets : FIXED_BUCKETS;
-	}
-	c->ops = ops;
-	c->owner = owner;
-	cf_vfs_lock_init(&c->lock);
-	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = type_of(c), .size = size_of(c), .align = CF_LINE });
-	result = result ? result : cf_slab_init(&c->changes, &(struct cf_slab_options){ .name = "cf_inode_changes",
-					.size = sizeof(struct cf_inode_changes), .align = CF_LINE });
-	result = result ? result : init_lists(c);
-	result = result ? result : cf_numbers_init(&c->numbers);
-	result = result ? result : cf_holds_init(&c->holds);
-	result = result ? result : cf_vfs_count_init(&c->count);
-	return result ? result : cf_rhash_init(&c->hash, &table);
-}
-
-int cf_icache_destroy(struct cf_icache *c)
-{
-	while (cf_icache_write_dirty(c, SIZE_MAX) || cf_icache_shrink(c, SIZE_MAX))
-		;
-	if (cf_icache_count(c))
-		return -EBUSY;
-	cf_rcu_barrier();
 	cf_rhash_destroy(&c->hash);
 	cf_vfs_count_destroy(&c->count);
 	cf_numbers_destroy(&c->numbers);
@@ -90,6 +64,40 @@ int cf_icache_destroy(struct cf_icache *c)
 	cf_lru_destroy(&c->unused);
 	(void)cf_slab_destroy(&c->changes);
 	(void)cf_slab_destroy(&c->memory);
+}
+
+int cf_icache_init(struct cf_icache *c, const struct cf_icache_ops *ops, void *owner, uint32_t buckets)
+{
+	enum { FIXED_BUCKETS = 1 << 16 };
+	struct cf_rhash_options table = { .buckets = buckets };
+	int result;
+	if (!CF_VFS_INODES_SPLIT) {
+		table.flags = CF_RHASH_EXTERNAL_LOCK;
+		table.buckets = buckets ? buckets : FIXED_BUCKETS;
+	}
+	*c = (struct cf_icache){ .ops = ops, .owner = owner };
+	cf_vfs_lock_init(&c->lock);
+	result = cf_slab_init(&c->memory, &(struct cf_slab_options){ .name = type_of(c), .size = size_of(c), .align = CF_LINE });
+	result = result ? result : cf_slab_init(&c->changes, &(struct cf_slab_options){ .name = "cf_inode_changes",
+					.size = sizeof(struct cf_inode_changes), .align = CF_LINE });
+	result = result ? result : init_lists(c);
+	result = result ? result : cf_numbers_init(&c->numbers);
+	result = result ? result : cf_holds_init(&c->holds);
+	result = result ? result : cf_vfs_count_init(&c->count);
+	result = result ? result : cf_rhash_init(&c->hash, &table);
+	if (result)
+		destroy_parts(c);
+	return result;
+}
+
+int cf_icache_destroy(struct cf_icache *c)
+{
+	while (cf_icache_write_dirty(c, SIZE_MAX) || cf_icache_shrink(c, SIZE_MAX))
+		;
+	if (cf_icache_count(c))
+		return -EBUSY;
+	cf_rcu_barrier();
+	destroy_parts(c);
 	return 0;
 }
 

@@ -90,10 +90,19 @@ static void unlock_batch(struct batch *batch)
 	__atomic_store_n(&batch->locked, 0, __ATOMIC_RELEASE); // release: the batch before its next holder
 }
 
-// The batch waits from now on: for a grace period that begins after what was done before its callbacks were queued. The exchange
-// that took the lock is a full fence on x86; machines where it is not need one here. Returns which one.
+// What was done before the callbacks were queued comes before the look at `begun`; its partner is the driver, which counts in
+// `begun` before it looks at readers. x86 cannot tell, the exchange that took the lock is a full fence there; aarch64 and POWER can.
+static void fence_before_begun(void)
+{
+#if !defined(__x86_64__)
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+// The batch waits from now on, for a grace period that begins later. Returns which one.
 static uint64_t close__(struct batch *batch)
 {
+	fence_before_begun();
 	uint64_t number = __atomic_load_n(&cf_rcu_periods.begun, __ATOMIC_SEQ_CST) + 1;
 	struct list closed = take(&batch->filling);
 	if (!batch->wait.first) {

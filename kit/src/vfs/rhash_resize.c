@@ -183,10 +183,13 @@ bool cf_rhash_maintain(struct cf_rhash *h)
 	return true;
 }
 
-// A sum reads a line of each CPU, and the count alone may be wrong by as much as all CPUs hold back: one key in LOOKS asks.
+// A sum reads a line of each CPU, and the count alone may be wrong by as much as all CPUs hold back: one key in LOOKS asks,
+// whatever bits the hashes of this table have in common.
 static bool looks(uint32_t value)
 {
-	return value % LOOKS == 0;
+	value = (value ^ value >> 16) * 0x85ebca6bu; // the finaliser of MurmurHash3 (A. Appleby)
+	value = (value ^ value >> 13) * 0xc2b2ae35u;
+	return value < UINT32_MAX / LOOKS;
 }
 
 static bool is_short(struct cf_rhash *h, const struct cf_rhash_table *t, uint32_t value, int length)

@@ -6,6 +6,16 @@
 
 enum { FIXED_BUCKETS = 1 << 16 };
 
+// What was not made is zeroed: destroying it is harmless.
+static void destroy_parts(struct cf_super *s)
+{
+	cf_rhash_destroy(&s->names);
+	cf_vfs_count_destroy(&s->dentries);
+	cf_numbers_destroy(&s->salts);
+	cf_lru_destroy(&s->unused);
+	(void)cf_slab_destroy(&s->memory);
+}
+
 int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 {
 	const struct cf_lru_options lru = { CF_VFS_LOCK_KIND, !CF_VFS_PERCPU, !CF_VFS_DENTRIES_SPLIT };
@@ -18,10 +28,7 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 		table.flags = CF_RHASH_EXTERNAL_LOCK;
 		table.buckets = table.buckets ? table.buckets : FIXED_BUCKETS;
 	}
-	s->ops = options->ops;
-	s->dentry_ops = options->dentry_ops;
-	s->private_data = options->private_data;
-	s->root = NULL;
+	*s = (struct cf_super){ .ops = options->ops, .dentry_ops = options->dentry_ops, .private_data = options->private_data };
 	cf_vfs_lock_init(&s->dcache_lock);
 	cf_vfs_lock_init(&s->rename_lock);
 	cf_mutex_init(&s->rename_mutex);
@@ -30,7 +37,10 @@ int cf_super_init(struct cf_super *s, const struct cf_super_options *options)
 	result = result ? result : cf_numbers_init(&s->salts);
 	result = result ? result : cf_vfs_count_init(&s->dentries);
 	result = result ? result : cf_rhash_init(&s->names, &table);
-	return result ? result : cf_icache_init(&s->icache, options->icache_ops, s, options->inode_buckets);
+	result = result ? result : cf_icache_init(&s->icache, options->icache_ops, s, options->inode_buckets);
+	if (result)
+		destroy_parts(s);
+	return result;
 }
 
 // --- Shrinking.
@@ -199,10 +209,6 @@ int cf_super_destroy(struct cf_super *s)
 	if (result)
 		return result;
 	cf_rcu_barrier();
-	cf_rhash_destroy(&s->names);
-	cf_vfs_count_destroy(&s->dentries);
-	cf_numbers_destroy(&s->salts);
-	cf_lru_destroy(&s->unused);
-	(void)cf_slab_destroy(&s->memory);
+	destroy_parts(s);
 	return 0;
 }
