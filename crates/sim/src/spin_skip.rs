@@ -110,22 +110,26 @@ impl Skip {
 }
 
 impl Sim {
-    /// The running CPU has just repeated its read: it begins to skip, for no `longer` than that, if no store to the lines it
-    /// watches is pending. Returns whether it did; others run next, and then it has to read again.
+    /// The running CPU has just repeated its read: it begins to skip, for no longer than `longest`, nor than until a store that
+    /// waits for one of the lines it watches takes effect. Returns whether it did; others run next, and then it has to read
+    /// again.
     pub fn skip(&mut self, lease: &mut Lease, tags: &mut impl Tags, spin: Spin, longest: Ticks) -> bool {
         if self.step_by_step {
             return false;
         }
         let (cpu, clock) = (self.cpu, lease.clock);
         let lines = spin.watches().map(|watched| watched.line);
-        // A store that is still in another CPU's store buffer would wake nobody when it commits.
-        let mut quiet = |line: u64| {
-            self.model.undisturbed(*tags.tag(line), cpu as u32) && !self.stores.any_on(&(line..line + self.line_bytes))
-        };
-        if !lines.into_iter().all(&mut quiet) || !self.model.is_idle(cpu as u32) {
+        let mut ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
+        for line in lines {
+            if !self.model.undisturbed(*tags.tag(line), cpu as u32) {
+                return false;
+            }
+            // A store that is still in a store buffer wakes nobody when it commits.
+            ends = ends.min(self.stores.next_on(&(line..line + self.line_bytes)));
+        }
+        if !self.model.is_idle(cpu as u32) {
             return false;
         }
-        let ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
         // A turn that begins then is no more.
         let turns = ends.saturating_sub(clock + 1) / spin.period.max(1);
         // An iteration that took no time was hidden behind a locked operation's wait: that ends.

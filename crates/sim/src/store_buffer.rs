@@ -91,8 +91,18 @@ impl StoreBuffers {
 
     /// Is there a value for these bytes that others cannot see yet?
     pub fn any_on(&self, bytes: &Range<u64>) -> bool {
-        let hits = |cpu: u32| self.buffers[cpu as usize].iter().any(|store| overlap(&store.bytes(), bytes));
-        self.oldest.iter().any(|Reverse((.., cpu))| hits(*cpu))
+        self.next_on(bytes) != Ticks::MAX
+    }
+
+    /// When the next such value takes effect, as far as is known: not before. The end of time, if there is none.
+    pub fn next_on(&self, bytes: &Range<u64>) -> Ticks {
+        let of = |cpu: u32| self.buffers[cpu as usize].iter().find(|store| overlap(&store.bytes(), bytes));
+        self.oldest
+            .iter()
+            .filter_map(|Reverse((.., cpu))| of(*cpu))
+            .map(|store| store.effect)
+            .min()
+            .unwrap_or(Ticks::MAX)
     }
 
     /// The store of `cpu` that takes effect last.

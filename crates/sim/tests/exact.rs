@@ -116,6 +116,29 @@ fn spins_are_skipped_at_all() {
     assert_eq!(results, waited(0, &lists).0);
 }
 
+/// A store that has its line, and waits behind older ones, takes effect without asking for it: while it does, the waiter has
+/// fetched the line back.
+#[test]
+fn a_skipped_spin_sees_a_store_that_waited_with_its_line() {
+    let waits = |skips_after| {
+        let lists = [vec![Await(FLAG, 1, 10)], vec![Compute(100), AtomicLoad(FLAG), Compute(20_000)]];
+        let options = Options { step_by_step: skips_after == 0, ..Options::new(2) };
+        let mut lab = Lab::new(options, &lists);
+        lab.skips_after = skips_after;
+        while lab.results.times[1].len() < 2 {
+            lab.step();
+        }
+        assert_eq!(lab.sim.cpu, 1);
+        lab.sim.stores.defer(&mut lab.world, 1, (FLAG.address, FLAG.size), 1, 5_000 * 16, 0);
+        lab.sim.stores.make_certain(1, 0);
+        while lab.step() {}
+        (lab.results.times[0].clone(), lab.skipped)
+    };
+    let (times, skipped) = waits(3);
+    assert_eq!(times, waits(0).0);
+    assert!(skipped > 70_000, "{skipped} ticks of 80,000");
+}
+
 const X: u64 = 0x1000;
 const Y: u64 = 0x1040;
 const Z: u64 = 0x1080;
