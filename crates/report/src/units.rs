@@ -39,6 +39,11 @@ pub fn counted(n: impl Into<u64>, what: &str) -> String {
     }
 }
 
+/// So many of something, with the count's SI prefix: `1 wait`, `12.3k waits`.
+pub fn counts(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n as f64), if n == 1 { "" } else { "s" })
+}
+
 /// A count with its SI prefix: `42`, `12.3k`, `1.20M`. Whole numbers below a thousand stay whole.
 pub fn count(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1000.0 {
@@ -139,6 +144,7 @@ mod tests {
         for (x, text) in cases {
             assert_eq!(count(x), text, "{x}");
         }
+        assert_eq!((counts(1, "wait"), counts(12_345, "wait")), ("1 wait".into(), "12.3k waits".into()));
     }
 
     #[test]

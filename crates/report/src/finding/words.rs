@@ -171,7 +171,7 @@ fn all_locks(point: &Point, lock: &LockGroup) -> String {
 fn taken(acquisitions: u64, contended: u64) -> String {
     match (acquisitions, contended) {
         (0, 0) => return ".".into(),
-        (0, waits) => return format!(": {} waits.", units::count(waits as f64)),
+        (0, waits) => return format!(": {}.", units::counts(waits, "wait")),
         _ => {}
     }
     let contended = units::about(units::share(contended, acquisitions));

@@ -71,7 +71,7 @@ fn row(lock: &LockGroup, point: &Point) -> Vec<String> {
 /// The share of acquisitions that had to wait; where those are not known, how many waits there were.
 fn contended(lock: &LockGroup) -> String {
     match lock.acquisitions {
-        0 => format!("{} waits", units::count(lock.contended as f64)),
+        0 => units::counts(lock.contended, "wait"),
         all => units::about(units::share(lock.contended, all)),
     }
 }
