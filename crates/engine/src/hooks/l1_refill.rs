@@ -14,12 +14,11 @@ use corefold_sim::{Effects, origin};
 /// Serves the access if it is one of these.
 #[inline]
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
-    let place = simulated(address, size);
-    let slot = slot_of(place);
+    let slot = slot_of(simulated(address, 1));
     if !slot.get().has_left_of(hot!().tag) {
         return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
-    let address = place;
+    let address = simulated(address, size);
     let (cpu, size) = (engine().sim.cpu as u32, size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
