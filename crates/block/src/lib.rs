@@ -43,6 +43,7 @@ mod success;
 mod target;
 mod trail;
 mod tries;
+pub mod turn;
 mod unhooked;
 mod values;
 mod walk;

@@ -74,7 +74,7 @@ pub(crate) use register;
 /// writes, and that are compared ([`crate::scheduling::turns`]): what the runtime left in them differs each time. Not on
 /// stacks that the program has made itself, which are not compared, and may end where this would write. Keeps rax and rdx.
 macro_rules! calls_and_cleans {
-    ([$($first:literal)*] $body:path $(, $name:ident = const $value:expr)*) => {
+    ([$($first:literal)*] $body:path [$($last:literal)*] $(, $name:ident = const $value:expr)*) => {
         core::arch::naked_asm!(
             ".cfi_startproc",
             $($first,)*
@@ -84,6 +84,7 @@ macro_rules! calls_and_cleans {
             "add rsp, 8",
             ".cfi_adjust_cfa_offset -8",
             "mov rcx, ds:[{captured}]",
+            $($last,)*
             "cmp qword ptr [rcx], {wanted}",
             "je 4f",
             "cmp qword ptr [rcx + {watched}], 0",
@@ -143,8 +144,21 @@ macro_rules! look_entry {
                     "mov [rax + 40], r14"
                     "mov [rax + 48], r15"
                     "mov [rax + 56], rsp"
+                    "mov qword ptr [rax + {restored}], 1"
                 ]
-                $body, done = const $crate::hot::Captured::DONE
+                $body
+                [
+                    // Of a spin that was skipped, in turns that it counts.
+                    "mov rbx, [rcx + 8]"
+                    "mov rbp, [rcx + 16]"
+                    "mov r12, [rcx + 24]"
+                    "mov r13, [rcx + 32]"
+                    "mov r14, [rcx + 40]"
+                    "mov r15, [rcx + 48]"
+                    "mov qword ptr [rcx + {restored}], 0"
+                ]
+                , done = const $crate::hot::Captured::DONE,
+                restored = const core::mem::offset_of!($crate::hot::Captured, restored)
             )
         }
     };

@@ -6,6 +6,7 @@ pub mod around;
 pub mod atomics;
 pub mod blocks;
 pub mod branches;
+pub mod decoded;
 pub mod delays;
 pub mod estimate;
 pub mod frames;

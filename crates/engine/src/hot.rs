@@ -54,6 +54,8 @@ pub struct Captured {
     pub registers: [u64; 7],
     /// A hash of all others, where a loop may keep something there: within an assembly statement, which makes no calls.
     pub others: u64,
+    /// Not 0: the read that has saved them puts them back when it returns.
+    pub restored: u64,
     /// Not 0: a loop within an assembly statement has come round since the last read of one.
     pub comes_round: u64,
     /// Not 0: the lines that the loop reads are being collected, and its stack is compared.
@@ -66,6 +68,8 @@ impl Captured {
 
     pub const WANTED: u64 = 1;
     pub const DONE: u64 = 2;
+    /// As [`Captured::WANTED`], and the stack below is left as it is.
+    pub const REGISTERS_WANTED: u64 = 3;
 }
 
 pub const CAPTURED: u64 = HOT + offset_of!(Hot, captured) as u64;
@@ -108,7 +112,8 @@ pub fn map() -> bool {
 /// The return-address stack of a process that is not simulated: one slot that is written and not read.
 static mut IDLE_FRAME: [u64; 2] = [0; 2];
 /// Requested by nobody.
-static mut IDLE_CAPTURED: Captured = Captured { state: 0, registers: [0; 7], others: 0, comes_round: 0, watched: 0 };
+static mut IDLE_CAPTURED: Captured =
+    Captured { state: 0, registers: [0; 7], others: 0, restored: 0, comes_round: 0, watched: 0 };
 
 macro_rules! hot {
     () => {

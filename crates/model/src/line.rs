@@ -139,13 +139,58 @@ pub(crate) struct Line {
     pub home: u8,
     /// When the snoop of the first in the queue arrives; the end of time if there is none.
     pub next_snoop: Ticks,
+    /// When the snoop of the first arrives after which no other has a copy; the end of time if there is none. Reads do not take
+    /// copies away.
+    pub next_loss: Ticks,
+    /// Where in the queue that one is.
+    first_alone: usize,
     pub queue: VecDeque<Grant>,
 }
 
 impl Line {
     fn new(state: State, home: u8) -> Self {
-        let (queue, next_snoop) = (VecDeque::new(), Ticks::MAX);
-        Line { now: state, tail: state, last: Grant::none(state), hits: 0, atomic: false, home, next_snoop, queue }
+        let (queue, next_snoop, next_loss) = (VecDeque::new(), Ticks::MAX, Ticks::MAX);
+        let last = Grant::none(state);
+        Line {
+            now: state,
+            tail: state,
+            last,
+            hits: 0,
+            atomic: false,
+            home,
+            next_snoop,
+            next_loss,
+            first_alone: 0,
+            queue,
+        }
+    }
+
+    /// A request has been queued at this place, and others behind it may come later for it.
+    fn queued(&mut self, place: usize) {
+        let none = self.next_loss == Ticks::MAX;
+        if self.queue[place].alone && (none || place <= self.first_alone) {
+            self.first_alone = place;
+        } else if none {
+            return;
+        } else if place <= self.first_alone {
+            self.first_alone += 1;
+        }
+        self.next_loss = self.queue[self.first_alone].times.snoop;
+    }
+
+    /// The first of the queue has taken effect.
+    fn served(&mut self) {
+        self.next_snoop = self.queue.front().map_or(Ticks::MAX, |next| next.times.snoop);
+        if self.next_loss == Ticks::MAX {
+            return;
+        }
+        if self.first_alone > 0 {
+            self.first_alone -= 1;
+            return;
+        }
+        let next = self.queue.iter().position(|grant| grant.alone);
+        self.first_alone = next.unwrap_or(0);
+        self.next_loss = next.map_or(Ticks::MAX, |at| self.queue[at].times.snoop);
     }
 
     /// Where in the queue a request of `agent` goes that reaches it at `request`, if not to the end. Requests of one agent
@@ -306,7 +351,7 @@ impl Lines {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
             let line = &mut self.lines[index];
-            line.next_snoop = line.queue.front().map_or(Ticks::MAX, |next| next.times.snoop);
+            line.served();
             line.last = grant;
             self.apply(index, When::Now, &grant);
         }
@@ -328,6 +373,7 @@ impl Lines {
         let place = place.unwrap_or(line.queue.len());
         line.queue.insert(place, grant);
         line.follow_up(place, home);
+        line.queued(place);
         let arrival = line.queue[place].arrival();
         if place + 1 == line.queue.len() {
             let last = line.queue[place];

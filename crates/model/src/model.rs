@@ -154,7 +154,8 @@ impl Model {
         let index = index as usize;
         let needed_until = now + self.exposed(access);
         let line = self.lines.get(index);
-        if line.next_snoop <= needed_until || line.now.since >= others {
+        let lost = if access.kind.writes() { line.next_snoop } else { line.next_loss };
+        if lost <= needed_until || line.now.since >= others {
             return false;
         }
         let owns = line.now.owner == core;
@@ -181,7 +182,7 @@ impl Model {
         let Some(index) = tag.record_index() else { return false };
         let line = self.lines.get(index as usize);
         // Without branches: which of these holds varies, and would be mispredicted.
-        let quiet = (line.next_snoop > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
+        let quiet = (line.next_loss > now) & ((line.now.owner == NOBODY) | (line.now.writer == cpu as u16));
         quiet & self.lines.has(index as usize, When::Now, core)
     }
 
@@ -191,17 +192,18 @@ impl Model {
         tag.record_index().map_or(0, |index| self.lines.get(index as usize).now.since)
     }
 
-    /// As [`Model::quiet_read`], and no request for the line is under way either.
-    pub fn undisturbed(&mut self, tag: Tag, cpu: u32) -> bool {
+    /// Until when reads by `cpu` are quiet ([`Model::quiet_read`]), as far as is known: another request may make it sooner.
+    pub fn quiet_until(&mut self, tag: Tag, cpu: u32) -> Ticks {
         let core = self.core_of(cpu);
+        let always = |has: bool| if has { Ticks::MAX } else { 0 };
         if let Some(set) = tag.readers() {
-            return self.readers.has(set, core);
+            return always(self.readers.has(set, core));
         }
-        let Some(index) = tag.record_index() else { return tag.private_cpu() == Some(cpu) };
+        let Some(index) = tag.record_index() else { return always(tag.private_cpu() == Some(cpu)) };
         let line = self.lines.get(index as usize);
-        line.queue.is_empty()
-            && (line.now.owner == NOBODY || line.now.writer == cpu as u16)
-            && self.lines.has(index as usize, When::Now, core)
+        let until = line.next_loss;
+        let reads = line.now.owner == NOBODY || line.now.writer == cpu as u16;
+        if reads && self.lines.has(index as usize, When::Now, core) { until } else { 0 }
     }
 
     /// A locked operation on bytes of two lines, which are both here at `now`, locks the bus. Returns until when.

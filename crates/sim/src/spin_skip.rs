@@ -121,13 +121,11 @@ impl Sim {
         let lines = spin.watches().map(|watched| watched.line);
         let mut ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
         for line in lines {
-            if !self.model.undisturbed(*tags.tag(line), cpu as u32) {
-                return false;
-            }
+            ends = ends.min(self.model.quiet_until(*tags.tag(line), cpu as u32));
             // A store that is still in a store buffer wakes nobody when it commits.
             ends = ends.min(self.stores.next_on(&(line..line + self.line_bytes)));
         }
-        if !self.model.is_idle(cpu as u32) {
+        if !self.model.is_idle(cpu as u32) || self.cpus[cpu].run_ahead.is_ahead() {
             return false;
         }
         // A turn that begins then is no more.
@@ -209,6 +207,9 @@ impl Sim {
                 slot.clock = look;
                 roused.push((cpu as u32, look));
             }
+        }
+        if roused.is_empty() {
+            return;
         }
         self.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
     }

@@ -14,7 +14,7 @@ use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
 use crate::code::{innermost, loaded};
 use crate::engine::{active, note};
-use crate::hooks::{branches, results};
+use crate::hooks::{branches, decoded, results};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
@@ -55,6 +55,7 @@ fn scan() {
     });
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
     branches::forget(gone);
+    decoded::forget(gone);
     results::forget();
     unhooked::forget(gone);
     system_calls::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));

@@ -5,7 +5,7 @@ use crate::engine::{active, engine};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
-use crate::hooks::skip::skip;
+use crate::hooks::skip::{skip, skip_turns};
 use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::ProgramMemory;
@@ -18,6 +18,7 @@ use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;
+use corefold_block::turn::Look;
 use corefold_model::Kind;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
@@ -51,7 +52,8 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let effects = issue(&mut event);
     if effects.has(Effects::VALUE) {
         looked(address, pc, size as u8, effects.value, AccessKind::Read, false);
-        if current().spins.is_steady(pc) && skip() {
+        let look = Look { pc, address, size: size as u8, value: effects.value };
+        if current().spins.is_steady(pc) && skip() || skip_turns(&look) {
             plain_read(address, pc, size);
         }
     }

@@ -105,6 +105,7 @@ fn capture_into(captured: &mut Captured, frame: &Frame) {
         state: Captured::DONE,
         registers: [rbx, rbp, r12, r13, r14, r15, stack],
         others: if within { others(frame) } else { 0 },
+        restored: 0,
         comes_round: 0,
         watched: captured.watched,
     };

@@ -5,7 +5,7 @@ use crate::engine::{active, engine};
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
-use crate::hooks::skip::skip;
+use crate::hooks::skip::{skip, skip_turns};
 use crate::hooks::split;
 use crate::hot::{TRIED, WROTE, hot};
 use crate::scheduling::fiber::current;
@@ -18,6 +18,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use corefold_block::turn::Look;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::{Event, Memory, Update, What};
@@ -45,9 +46,10 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     loop {
         let value = look(address, size, orders, pc);
-        if !current().spins.is_steady(pc) || !skip() {
-            return value;
+        if current().spins.is_steady(pc) && skip() || skip_turns(&Look { pc, address, size, value }) {
+            continue;
         }
+        return value;
     }
 }
 

@@ -186,6 +186,16 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     (cost, known && slow == Slow::NO)
 }
 
+/// The packed cost of the block at `pc`, if each visit takes that, and does nothing else but to count its pauses.
+pub fn settled(pc: u64) -> Option<u32> {
+    with(|branches| {
+        let at = *branches.by_pc.get(&pc)?;
+        let block = branches.block(at);
+        let only_pauses = Slow { pauses: 0, ..block.slow } == Slow::NO;
+        (block.known && only_pauses).then_some(block.cost)
+    })
+}
+
 #[inline(never)]
 fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
     let penalty = launch().machine.core.mispredict;

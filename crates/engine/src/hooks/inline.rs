@@ -15,7 +15,7 @@ look_entry! { look_plainly "" plain_read }
 /// A plain store may come while the reads of a loop are collected.
 #[unsafe(naked)]
 extern "C" fn store_plainly() {
-    calls_and_cleans!([] plain_write)
+    calls_and_cleans!([] plain_write [])
 }
 
 /// A basic block begins: `return address` names it, its cost is in a table indexed by that address.
@@ -216,5 +216,5 @@ pub extern "C" fn corefold_block_unknown(cell: *mut u32, pc: u64) {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_block_limit(_pc: u64) {
-    calls_and_cleans!(["mov rsi, rsp"] crate::hooks::limit::at_block)
+    calls_and_cleans!(["mov rsi, rsp"] crate::hooks::limit::at_block [])
 }

@@ -3,13 +3,19 @@
 use crate::account::sample;
 use crate::counts::samples::What;
 use crate::engine::engine;
+use crate::engine::line_start;
 use crate::engine::ticks_of;
+use crate::hooks::decoded;
 use crate::hooks::delays;
 use crate::hot::hot;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::ProgramMemory;
+use crate::scheduling::shown;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
+use crate::storage::relayout::simulated;
+use corefold_block::turn::Look;
+use corefold_model::Ticks;
 use corefold_sim::Spin;
 
 /// The first skip of a spin; each that follows is twice as long, up to [`DOUBLINGS`]. A write that no access shows
@@ -22,24 +28,51 @@ const DOUBLINGS: u32 = 5;
 /// Returns whether it did; then it has to read again.
 pub fn skip() -> bool {
     let e = engine();
+    let spins = &fibers()[e.sched.fiber].spins;
+    skip_as(Spin { period: spins.period(), lines: spins.lines(), read: spins.read() }, None).is_some()
+}
+
+/// The same of a loop whose turns are known from its code: this look has just found its value again.
+pub fn skip_turns(look: &Look) -> bool {
+    let spins = &mut current().spins;
+    if !spins.spinning() || hot!().traced != 0 || shown::all_accesses() {
+        return false;
+    }
+    let Some(registers) = spins.registers() else { return false };
+    let Some(turns) = spins.decoded.of(look, &registers, decoded::spin) else { return false };
+    spins.are_alike(look.pc);
+    let Some(period) = decoded::period(look.pc) else { return false };
+    let line = line_start(simulated(look.address, look.size.into()));
+    let mut spin = Spin { period, lines: Default::default(), read: Default::default() };
+    spin.lines[0].line = line;
+    let Some(time) = skip_as(spin, Some(look.pc)) else { return false };
+    let spins = &mut current().spins;
+    spins.captured.registers = turns.after(&registers, time / period);
+    spins.watches_anew();
+    true
+}
+
+/// Returns how long it has skipped.
+fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
+    let e = engine();
     // With signals pending, it continues to where a handler may run.
     if e.sched.signalled != 0 && current().signals.is_due() {
-        return false;
+        return None;
     }
     let cpu = e.sim.cpu;
-    let spins = &fibers()[e.sched.fiber].spins;
-    let spin = Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
-    let longest = ticks_of(FIRST_NS << spins.skips().min(DOUBLINGS));
+    let longest = ticks_of(FIRST_NS << fibers()[e.sched.fiber].spins.skips().min(DOUBLINGS));
     let from = hot!().clock;
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
-        return false;
+        return None;
     }
+    current().spins.begins_skip(decoded.map(|pc| (pc, spin.period)));
     current().samples.skips(from);
     sched::sync();
     end(cpu, hot!().clock);
+    let skipped = hot!().clock - from;
     let place = current().spins.place();
     sample::take_due(place, What::Stall);
     lease::set_limit();
     delays::look_around(place);
-    true
+    Some(skipped)
 }

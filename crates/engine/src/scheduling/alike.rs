@@ -39,7 +39,7 @@ pub struct Alike {
     words: Words,
     changes: Words,
     /// A place whose iterations were found alike: it is not compared again.
-    known: u64,
+    pub known: u64,
 }
 
 impl Default for Alike {

@@ -11,8 +11,9 @@ use crate::scheduling::look::{Look, NOTHING, Spun};
 use crate::scheduling::stack_stores::StackStores;
 use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
-use crate::state::hooks::Polls;
+use crate::state::hooks::{Decoded, Polls};
 use crate::storage::relayout::simulated;
+use corefold_block::turn::Saved;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
 use corefold_sim::{LOOKS, Update, Watched};
@@ -76,6 +77,7 @@ pub struct Spins {
     /// Counted as spinning, and found not to be.
     refused: Spun,
     alike: Alike,
+    pub decoded: Decoded,
     pub polls: Polls,
     pub stores: StackStores,
     /// Where the thread's stack of calls begins.
@@ -108,6 +110,7 @@ impl Spins {
             started: 0,
             refused: Spun::default(),
             alike: Alike::default(),
+            decoded: Decoded::default(),
             polls: Polls::default(),
             stores: StackStores::default(),
             frames_base,
@@ -481,6 +484,36 @@ impl Spins {
         self.turns.period
     }
 
+    /// The registers at the read that is under way, if it puts them back when it returns; the next one saves them, too.
+    pub fn registers(&mut self) -> Option<Saved> {
+        let captured = &mut self.captured;
+        if captured.state != Captured::WANTED {
+            captured.state = Captured::REGISTERS_WANTED;
+        }
+        (captured.restored != 0).then_some(captured.registers)
+    }
+
+    /// It is known that the turns of the loop that reads from `pc` are alike.
+    pub fn are_alike(&mut self, pc: u64) {
+        self.alike.known = pc;
+    }
+
+    /// Turns are to be compared from now on.
+    pub fn watches_anew(&mut self) {
+        self.turns.same = 0;
+    }
+
+    /// A skip begins: of turns from `decoded` that take so long, as is known from their code, or of turns that have been watched.
+    pub fn begins_skip(&mut self, decoded: Option<(u64, Ticks)>) {
+        if let Some((pc, period)) = decoded {
+            if self.turns.pc != pc {
+                self.turns.begin(pc);
+            }
+            self.turns.period = period;
+        }
+        self.turns.decoded = decoded.is_some();
+    }
+
     /// How often the steady spin has been skipped so far.
     pub fn skips(&self) -> u32 {
         u32::from(self.turns.skips)
@@ -515,8 +548,11 @@ impl Spins {
     pub fn skipped(&mut self, time: Ticks) {
         self.unsampled += time;
         for (slot, look) in self.looks.iter_mut().enumerate().filter(|(_, look)| look.pc != 0) {
-            look.at += time;
-            if look.pc == self.turns.pc {
+            let first = look.pc == self.turns.pc;
+            if !self.turns.decoded || first {
+                look.at += time;
+            }
+            if first {
                 look.spun.time += time;
                 self.spun |= u8::from(look.spun.time > 0) << slot;
             }

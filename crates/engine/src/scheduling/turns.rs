@@ -28,6 +28,8 @@ pub struct Turns {
     pub skips: u8,
     /// Nothing in the thread changes from iteration to iteration.
     pub pure: bool,
+    /// They are known from their code, and have no other look.
+    pub decoded: bool,
     /// The lines that are read in this iteration are being collected.
     pub watching: bool,
 }

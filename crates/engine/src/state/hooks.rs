@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the hooks keep of each thread.
 use corefold_block::History;
+use corefold_block::turn::{Look, Saved, Spin};
 use corefold_model::Ticks;
 
 /// Does it poll a word on a line of its own?
@@ -16,6 +17,25 @@ impl Polls {
     #[inline]
     pub fn on(&self) -> bool {
         self.on
+    }
+}
+
+/// What is known of the turns of the spin that a thread is in, from its code.
+#[derive(Default)]
+pub struct Decoded(Option<(Look, Spin)>);
+
+impl Decoded {
+    /// For this look, made with these registers; `find` is asked if it is not the same as last.
+    #[inline]
+    pub fn of(&mut self, look: &Look, from: &Saved, find: impl FnOnce(&Look, &Saved) -> Option<Spin>) -> Option<Spin> {
+        match self.0 {
+            Some((last, spin)) if last == *look && spin.holds_from(from) => Some(spin),
+            _ => {
+                let spin = find(look, from);
+                self.0 = spin.map(|spin| (*look, spin));
+                spin
+            }
+        }
     }
 }
 
