@@ -79,8 +79,8 @@ impl Parallelism {
         self.slice(from >> self.bits).spun += end - from;
     }
 
-    /// The skip that began at `from` ends.
-    pub fn skip_ends(&mut self, from: Ticks, until: Ticks) {
+    /// The skip that began at `from` ends. So much before its end is counted by whoever looks then.
+    pub fn skip_ends(&mut self, from: Ticks, until: Ticks, last: Ticks) {
         let (end, long) = (self.end_of(until), 1 << self.bits);
         let same = from >> self.bits == until >> self.bits;
         let slice = self.slice(until >> self.bits);
@@ -90,6 +90,7 @@ impl Parallelism {
             slice.threads += u64::from(slice.threads > 0);
             slice.spun += long - (end - until);
         }
+        slice.spun = slice.spun.saturating_sub(last);
     }
 
     fn end_of(&self, clock: Ticks) -> Ticks {
@@ -164,7 +165,7 @@ mod tests {
             if counted_first {
                 parallelism.sample(2 * SLICE, |_| 3);
             }
-            parallelism.skip_ends(SLICE / 2, 2 * SLICE + SLICE / 2);
+            parallelism.skip_ends(SLICE / 2, 2 * SLICE + SLICE / 2, 0);
             parallelism.sample(2 * SLICE + SLICE / 2, |_| 4);
             let shares = [0, 1, 2].map(|slice| parallelism.share(2100, slice * SLICE));
             assert_eq!(shares, [600, 700, 600], "{counted_first}");
@@ -175,7 +176,7 @@ mod tests {
     fn a_short_skip_takes_off_what_it_lasted() {
         let mut parallelism = of(4);
         parallelism.skip_begins(SLICE / 4);
-        parallelism.skip_ends(SLICE / 4, SLICE / 2);
+        parallelism.skip_ends(SLICE / 4, SLICE / 2, 0);
         assert_eq!(parallelism.share(3750, 0), 1000);
     }
 

@@ -56,14 +56,19 @@ impl Undecided {
     #[cold]
     fn move_since(&mut self, then: Ticks) {
         let first = self.open.partition_point(|sample| sample.at <= then);
-        for new in self.open.drain(first..) {
-            match self.spun.iter_mut().find(|known| (known.stack, known.what) == (new.stack, new.what)) {
-                Some(known) => {
-                    known.cycles += new.cycles;
-                    known.blocks += new.blocks;
-                }
-                None => self.spun.push(new),
+        for at in first..self.open.len() {
+            self.add_spun(self.open[at]);
+        }
+        self.open.truncate(first);
+    }
+
+    fn add_spun(&mut self, new: Sample) {
+        match self.spun.iter_mut().find(|known| (known.stack, known.what) == (new.stack, new.what)) {
+            Some(known) => {
+                known.cycles += new.cycles;
+                known.blocks += new.blocks;
             }
+            None => self.spun.push(new),
         }
     }
 
@@ -91,12 +96,11 @@ impl Undecided {
         SAMPLES.with(|samples| self.open.drain(..).for_each(|sample| samples.count(&sample, false)));
     }
 
-    /// Another sample is taken. `skipped` cycles of it were a spin's that the thread has skipped.
-    pub fn add(&mut self, sample: Sample, skipped: u64, samples: &mut Samples) {
-        if skipped > 0 {
-            self.spun.push(Sample { cycles: skipped, blocks: 0, ..sample });
+    /// Another sample is taken, which fell due while the thread skipped turns of its spin, or not.
+    pub fn add(&mut self, sample: Sample, skips: bool, samples: &mut Samples) {
+        if skips {
+            return self.add_spun(sample);
         }
-        let sample = Sample { cycles: sample.cycles - skipped, ..sample };
         let oldest = sample.at.saturating_sub(Undecided::PERIODS * samples.period);
         let old = self.open.partition_point(|known| known.at < oldest);
         self.open.drain(..old).for_each(|known| samples.count(&known, false));

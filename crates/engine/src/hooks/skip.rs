@@ -62,6 +62,8 @@ fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
     let cpu = e.sim.cpu;
     let longest = ticks_of(FIRST_NS << fibers()[e.sched.fiber].spins.skips().min(DOUBLINGS));
     let from = hot!().clock;
+    let place = decoded.unwrap_or(current().spins.place());
+    sample::take_due(place, What::Compute);
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return None;
     }
@@ -70,7 +72,6 @@ fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
     sched::sync();
     end(cpu, hot!().clock);
     let skipped = hot!().clock - from;
-    let place = current().spins.place();
     sample::take_due(place, What::Stall);
     lease::set_limit();
     delays::look_around(place);

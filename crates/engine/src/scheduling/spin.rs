@@ -13,6 +13,7 @@ use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
 use crate::state::hooks::{Decoded, Polls};
 use crate::storage::relayout::simulated;
+use core::ops::Range;
 use corefold_block::turn::Saved;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
@@ -70,8 +71,8 @@ pub struct Spins {
     read: [Watched; LOOKS],
     /// What ended the current spin: a word that changed. No place: nothing yet.
     ended: Look,
-    /// Time of skips that no sample of the fiber has taken off yet.
-    pub unsampled: Ticks,
+    /// When the fiber last skipped turns.
+    pub last_skip: Range<Ticks>,
     /// When the fiber first ran, or the region of interest began.
     pub started: Ticks,
     /// Counted as spinning, and found not to be.
@@ -106,7 +107,7 @@ impl Spins {
             rested: (0, 0),
             read: [Watched::default(); LOOKS],
             ended: NOTHING,
-            unsampled: 0,
+            last_skip: 0..0,
             started: 0,
             refused: Spun::default(),
             alike: Alike::default(),
@@ -546,7 +547,6 @@ impl Spins {
 
     /// So much of the steady spin was not simulated: the times of its reads are moved later by that.
     pub fn skipped(&mut self, time: Ticks) {
-        self.unsampled += time;
         for (slot, look) in self.looks.iter_mut().enumerate().filter(|(_, look)| look.pc != 0) {
             let first = look.pc == self.turns.pc;
             if !self.turns.decoded || first {

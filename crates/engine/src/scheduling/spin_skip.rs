@@ -14,10 +14,13 @@ pub fn end(cpu: usize, clock: Ticks) {
     let e = engine();
     let Some(from) = e.sim.skips.since(cpu) else { return };
     let Some(skipped) = e.sim.end_skip(cpu, clock) else { return };
-    SAMPLES.with(|samples| samples.parallelism.skip_ends(from, clock));
+    // The look that comes counts the last turn.
+    let last = clock.saturating_sub(from + skipped.time);
+    SAMPLES.with(|samples| samples.parallelism.skip_ends(from, clock, last));
     let Some(fiber) = e.sim.cpus[cpu].thread else { return };
     let fiber = &mut fibers()[fiber];
     fiber.spins.skipped(skipped.time);
+    fiber.spins.last_skip = from..clock;
     fiber.time.spin += skipped.time;
     if skipped.disturbed {
         fiber.spins.disturbed();
