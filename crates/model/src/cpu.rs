@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outstanding accesses of a CPU: loads that it does not wait for, and stores in its buffer.
+use crate::line::Request;
 use crate::pages::Pages;
 use crate::port::Port;
 use crate::{Access, Ticks, ticks};
@@ -62,7 +63,7 @@ pub(crate) struct Cpu {
     /// The line that this CPU last brought in from memory, and when its access is over.
     fresh: (u64, Ticks),
     /// The request for the line that this CPU asked for last.
-    pub waits_for: u64,
+    pub waits_for: Request,
     pub port: Port,
     /// Waits that the caller has not collected yet.
     pub blamed: Vec<Blame>,
@@ -97,7 +98,7 @@ impl Cpu {
             transfers: VecDeque::new(),
             recent: (0, 0, 0),
             fresh: (0, 0),
-            waits_for: 0,
+            waits_for: Request::default(),
             port: Port::new(),
             blamed: Vec::new(),
         }

@@ -52,6 +52,14 @@ pub(crate) struct Grant {
     pub times: Times,
 }
 
+/// Names a request.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Request {
+    /// From 1; 0: none.
+    pub number: u64,
+    pub cpu: u16,
+}
+
 /// When a request takes effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
@@ -268,6 +276,8 @@ pub(crate) struct Lines {
     /// For each line two sets of cores (now, tail), `words` words each.
     sets: Vec<u64>,
     words: usize,
+    /// Requests of each CPU that are queued, for any line.
+    queued: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -277,8 +287,9 @@ pub(crate) enum When {
 }
 
 impl Lines {
-    pub fn new(cores: u32) -> Self {
-        Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64) }
+    pub fn new(cores: u32, cpus: u32) -> Self {
+        let queued = vec![0; cpus as usize];
+        Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64), queued }
     }
 
     /// A new record of a line that one core has alone.
@@ -350,6 +361,7 @@ impl Lines {
         while self.lines[index].next_snoop <= time {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
+            self.queued[usize::from(grant.cpu)] -= 1;
             let line = &mut self.lines[index];
             line.served();
             line.last = grant;
@@ -371,6 +383,7 @@ impl Lines {
     pub fn push(&mut self, index: usize, place: Option<usize>, grant: Grant, home: Home) -> Ticks {
         let line = &mut self.lines[index];
         let place = place.unwrap_or(line.queue.len());
+        self.queued[usize::from(grant.cpu)] += 1;
         line.queue.insert(place, grant);
         line.follow_up(place, home);
         line.queued(place);
@@ -402,10 +415,11 @@ impl Lines {
 
     /// When the line is there that `cpu` waits for by the request of this number, as far as is known by `now`; `None` if it
     /// is. What a sibling has asked for serves the sibling first.
-    pub fn awaited(&self, index: usize, cpu: u16, number: u64, now: Ticks) -> Option<Ticks> {
+    pub fn awaited(&self, index: usize, cpu: u16, request: Request, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
-        // Most have just been served or are the next to be: a contended line's queue is long.
-        let grant = [&line.last].into_iter().chain(&line.queue).find(|grant| grant.number == number)?;
+        // Most have just been served: a contended line's queue is long.
+        let queued = line.queue.iter().take(if self.queued[usize::from(request.cpu)] > 0 { usize::MAX } else { 0 });
+        let grant = [&line.last].into_iter().chain(queued).find(|grant| grant.number == request.number)?;
         Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
     }
 
@@ -415,10 +429,12 @@ impl Lines {
         requests.find(|grant| grant.cpu == cpu && grant.dirty).map(Grant::arrival)
     }
 
-    /// The number of the last request for the line.
-    pub fn youngest(&self, index: usize) -> u64 {
+    /// The last request for the line.
+    pub fn youngest(&self, index: usize) -> Request {
         let line = &self.lines[index];
-        line.queue.back().unwrap_or(&line.last).number
+        let Grant { number, cpu, .. } = *line.queue.back().unwrap_or(&line.last);
+        // A line that nobody has asked its home for is here.
+        Request { number, cpu: if cpu == NOBODY { 0 } else { cpu } }
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {

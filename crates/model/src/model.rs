@@ -61,7 +61,7 @@ impl Model {
             homes: Homes::new(machine.home_counts(), machine.line_bytes.trailing_zeros()),
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
-            lines: Lines::new(machine.cores()),
+            lines: Lines::new(machine.cores(), machine.cpus()),
             resting: HashMap::default(),
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],

@@ -2,7 +2,7 @@
 //! Requests for a line: how they queue at its home, where its data comes from, and when it arrives.
 use crate::access::{Access, Class, Kind, Outcome};
 use crate::costs::Legs;
-use crate::line::{Grant, NOBODY, Times, When};
+use crate::line::{Grant, NOBODY, Request, Times, When};
 use crate::model::Model;
 use crate::places::{ANYWHERE, Distance};
 use crate::{Tag, Ticks};
@@ -47,7 +47,7 @@ impl Model {
         let mut legs = self.varied(legs, access);
         legs.data += self.waits_for_links(class, core, leaves);
         self.requests += 1;
-        self.cpus[access.cpu as usize].waits_for = self.requests;
+        self.cpus[access.cpu as usize].waits_for = Request { number: self.requests, cpu: access.cpu as u16 };
         let grant = Grant {
             number: self.requests,
             core,

@@ -175,11 +175,6 @@ impl Fiber {
         self.cancel.ends(wait) && !self.signals.deaf
     }
 
-    /// When it last came on a CPU, which may be later than now, or its accounts began.
-    pub fn began_on_cpu(&self) -> Ticks {
-        self.on_cpu_since
-    }
-
     /// The fiber leaves its CPU.
     pub fn goes_away(&mut self, clock: Ticks) {
         self.time.compute += clock.saturating_sub(self.on_cpu_since);
