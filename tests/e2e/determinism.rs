@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same program, arguments and seed give the same recording, to the byte: whatever the host is busy
 //! with, wherever and by whomever it is run.
-use crate::harness::{Place, Program, Simulation, program, program_with, stress};
+use crate::harness::{Place, Program, Report, Simulation, program, program_with, stress};
 use crate::mechanisms::profile;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Keeps the host's cores busy until it is dropped; one of them in `make test`, as other tests run meanwhile.
 struct Load(std::sync::Arc<AtomicBool>);
@@ -114,6 +115,28 @@ fn without_slack_a_line_that_has_just_come_shows_what_was_written_before() {
     are_alike(&program_with("truths/in_order.c", &["-DHALVES"]));
 }
 
+/// Loops whose turns are known from their code are skipped at once, and may count them. What is accounted for is the same.
+#[test]
+fn without_slack_skipping_counted_turns_changes_nothing() {
+    for level in ["-O1", "-O2", "-Os"] {
+        let program = program_with("determinism/counting.c", &[level]);
+        for machine in ["skylake-2s-80", "rome-2s-7742", "icl-i5-1035g4"] {
+            print_alike(&program, machine, |report| report.at(8).0["time"].to_string());
+        }
+    }
+}
+
+/// Turn by turn, this takes minutes.
+#[test]
+fn counted_turns_are_skipped() {
+    let run = Simulation::of(&program("determinism/counting.c"))
+        .cpus("8")
+        .args("1 8 4000000")
+        .timeout(Duration::from_secs(40));
+    let said = run.run().said;
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
 /// A turn of a spin is longer beside a busy sibling, and reads several words, between two of which others may store.
 #[test]
 fn without_slack_skipping_beside_a_sibling_that_begins_or_ends_changes_nothing() {
@@ -137,6 +160,12 @@ fn are_alike(program: &Program) {
 
 #[track_caller]
 fn are_alike_on(program: &Program, machine: &str) {
+    print_alike(program, machine, |_| String::new());
+}
+
+/// The same is printed, and `told` of the reports.
+#[track_caller]
+fn print_alike(program: &Program, machine: &str, told: fn(&Report) -> String) {
     let rounds = if stress() { 400 } else { 60 };
     let printed = |step_by_step: bool| {
         let run = Simulation::of(program)
@@ -152,9 +181,9 @@ fn are_alike_on(program: &Program, machine: &str) {
             })
             .run();
         assert_eq!(run.said.code, Some(0), "{machine}: {}", run.said.err);
-        run.printed().to_owned()
+        (run.printed().to_owned(), told(&run.report()))
     };
     let (fast, slow) = (printed(false), printed(true));
-    assert!(!fast.is_empty());
+    assert!(!fast.0.is_empty());
     assert_eq!(fast, slow, "{machine}");
 }

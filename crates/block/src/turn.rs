@@ -381,3 +381,126 @@ fn operand_size(i: &Instruction, at: u32) -> Option<u8> {
     };
     (1..=8).contains(&size).then_some(size as u8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: u64 = 0x1000;
+    const HOOK: u64 = BASE + 0x80;
+    /// rbx, rbp, r12 to r15, rsp; the loops look at r12.
+    const FROM: Saved = [100, u32::MAX as u64, 0x5000, 7, 0, 0, 0x9000];
+
+    /// A loop that calls the hook of a load first, and goes back there at its end; it is left for its last byte.
+    struct Loop([u8; 256]);
+
+    impl Code for Loop {
+        fn bytes(&self, address: u64, len: usize) -> &[u8] {
+            let at = (address.wrapping_sub(BASE) as usize).min(self.0.len());
+            &self.0[at..(at + len).min(self.0.len())]
+        }
+
+        fn hook(&self, target: u64) -> Option<Hook> {
+            (target == HOOK).then_some(Hook::AtomicLoad)
+        }
+    }
+
+    /// `body` comes after the look; two bytes 0x74 or 0x75 and 0 stand for a branch that leaves the loop.
+    fn around(body: &[u8]) -> Loop {
+        let mut code = [0x90; 256];
+        let call = (HOOK - BASE - 5) as u8;
+        code[..5].copy_from_slice(&[0xe8, call, 0, 0, 0]);
+        code[5..5 + body.len()].copy_from_slice(body);
+        let mut end = 5 + body.len();
+        for at in 5..end {
+            if matches!(code[at], 0x74 | 0x75) && code[at + 1] == 0 {
+                code[at + 1] = (0x40 - at - 2) as u8;
+            }
+        }
+        // movq %r12, %rdi; jmp to the call.
+        code[end..end + 3].copy_from_slice(&[0x4c, 0x89, 0xe7]);
+        end += 5;
+        code[end - 2..end].copy_from_slice(&[0xeb, (end as u8).wrapping_neg()]);
+        code[0x40] = 0xc3;
+        Loop(code)
+    }
+
+    fn look(value: u64) -> Look {
+        Look { pc: BASE + 5, address: FROM[2], size: 4, value }
+    }
+
+    fn find(body: &[u8], value: u64) -> Option<Turn> {
+        Turn::find(&around(body), &look(value), &FROM, |_, _| 0)
+    }
+
+    const TEST: [u8; 4] = [0x85, 0xc0, 0x74, 0]; // testl %eax, %eax; je out
+    const COUNT: [u8; 4] = [0x48, 0x83, 0xc3, 0x03]; // addq $3, %rbx
+
+    #[test]
+    fn a_loop_goes_on_for_the_values_that_it_does_and_counts_its_turns() {
+        let turn = find(&[TEST, COUNT].concat(), 1).expect("a spin");
+        let spin = turn.spins(&look(9), &FROM, |_, _| 0).expect("it goes on for any value but 0");
+        assert_eq!(spin.after(&FROM, 1000), [3100, FROM[1], FROM[2], FROM[3], 0, 0, FROM[6]]);
+        assert!(turn.spins(&look(0), &FROM, |_, _| 0).is_none());
+        assert!(spin.holds_from(&spin.after(&FROM, 5)), "whatever it has counted");
+        assert!(find(&TEST, 0).is_none(), "left at once");
+    }
+
+    #[test]
+    fn a_narrow_count_wraps_round() {
+        let turn = find(&[&TEST[..], &[0xff, 0xc5]].concat(), 1).expect("incl %ebp"); // a count in 4 bytes
+        let spin = turn.spins(&look(1), &FROM, |_, _| 0).expect("a spin");
+        assert_eq!(spin.after(&FROM, 3)[1], 2);
+    }
+
+    /// What a thread waits for: cmpl %r13d, %eax.
+    #[test]
+    fn a_register_may_be_waited_for() {
+        let turn = find(&[0x44, 0x39, 0xe8, 0x74, 0], 6).expect("a spin until 7");
+        let spins = |value, from: &Saved| turn.spins(&look(value), from, |_, _| 0).is_some();
+        assert!(spins(8, &FROM) && !spins(7, &FROM));
+        let other = [FROM[0], FROM[1], FROM[2], 8, 0, 0, FROM[6]];
+        assert!(spins(7, &other) && !spins(8, &other));
+        assert!(!turn.spins(&look(6), &FROM, |_, _| 0).expect("a spin").holds_from(&other));
+    }
+
+    #[test]
+    fn a_count_that_ends_the_loop_is_not_followed() {
+        // addq $3, %rbx; je out: by its flags.
+        assert!(find(&[&TEST[..], &COUNT, &[0x74, 0]].concat(), 1).is_none());
+        // addq $3, %rbx; cmpq $50, %rbx; je out.
+        assert!(find(&[&TEST[..], &COUNT, &[0x48, 0x83, 0xfb, 0x50, 0x74, 0]].concat(), 1).is_none());
+        // The same of another register that is set to what was counted: movq %rbx, %rbp.
+        assert!(find(&[&TEST[..], &COUNT, &[0x48, 0x89, 0xdd]].concat(), 1).is_none());
+    }
+
+    #[test]
+    fn a_register_that_is_set_to_what_is_found_stays_that() {
+        let turn = find(&[&TEST[..], &[0x89, 0xc5]].concat(), 3).expect("movl %eax, %ebp");
+        let spin = turn.spins(&look(4), &FROM, |_, _| 0).expect("a spin");
+        assert_eq!(spin.after(&FROM, 2)[1], 4);
+    }
+
+    #[test]
+    fn what_is_kept_on_the_stack_is_read_each_time() {
+        // cmpl 8(%rsp), %eax; je out.
+        let turn = find(&[0x3b, 0x44, 0x24, 0x08, 0x74, 0], 1).expect("a spin");
+        let spins = |kept| {
+            turn.spins(&look(5), &FROM, move |address, size| {
+                assert_eq!((address, size), (FROM[6] + 8, 4));
+                kept
+            })
+        };
+        assert!(spins(5).is_none());
+        assert!(!spins(6).expect("a spin").holds_from(&FROM));
+    }
+
+    #[test]
+    fn stores_calls_and_other_looks_are_not_followed() {
+        assert!(find(&[&TEST[..], &[0x89, 0x44, 0x24, 0x08]].concat(), 1).is_none(), "movl %eax, 8(%rsp)");
+        assert!(find(&[&TEST[..], &[0x0f, 0x31]].concat(), 1).is_none(), "rdtsc");
+        assert!(find(&[&TEST[..], &[0x53]].concat(), 1).is_none(), "pushq %rbx");
+        let elsewhere = [&TEST[..], &[0x49, 0x83, 0xc4, 0x08]].concat(); // addq $8, %r12
+        assert!(find(&elsewhere, 1).is_none(), "it looks at the next word");
+    }
+}

@@ -276,7 +276,7 @@ pub(crate) struct Lines {
     /// For each line two sets of cores (now, tail), `words` words each.
     sets: Vec<u64>,
     words: usize,
-    /// Requests of each CPU that are queued, for any line.
+    /// Requests of each CPU that are queued, for any line; the last are those of no CPU, but of a prefetcher.
     queued: Vec<u32>,
 }
 
@@ -288,7 +288,7 @@ pub(crate) enum When {
 
 impl Lines {
     pub fn new(cores: u32, cpus: u32) -> Self {
-        let queued = vec![0; cpus as usize];
+        let queued = vec![0; cpus as usize + 1];
         Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64), queued }
     }
 
@@ -361,7 +361,7 @@ impl Lines {
         while self.lines[index].next_snoop <= time {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
-            self.queued[usize::from(grant.cpu)] -= 1;
+            *self.queued_by(grant.cpu) -= 1;
             let line = &mut self.lines[index];
             line.served();
             line.last = grant;
@@ -379,11 +379,20 @@ impl Lines {
         }
     }
 
+    fn slot(&self, cpu: u16) -> usize {
+        usize::from(cpu).min(self.queued.len() - 1)
+    }
+
+    fn queued_by(&mut self, cpu: u16) -> &mut u32 {
+        let slot = self.slot(cpu);
+        &mut self.queued[slot]
+    }
+
     /// Queues a request at its place, or as the last, and returns when the line arrives.
     pub fn push(&mut self, index: usize, place: Option<usize>, grant: Grant, home: Home) -> Ticks {
+        let place = place.unwrap_or(self.lines[index].queue.len());
+        *self.queued_by(grant.cpu) += 1;
         let line = &mut self.lines[index];
-        let place = place.unwrap_or(line.queue.len());
-        self.queued[usize::from(grant.cpu)] += 1;
         line.queue.insert(place, grant);
         line.follow_up(place, home);
         line.queued(place);
@@ -418,7 +427,7 @@ impl Lines {
     pub fn awaited(&self, index: usize, cpu: u16, request: Request, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
         // Most have just been served: a contended line's queue is long.
-        let queued = line.queue.iter().take(if self.queued[usize::from(request.cpu)] > 0 { usize::MAX } else { 0 });
+        let queued = line.queue.iter().take(if self.queued[self.slot(request.cpu)] > 0 { usize::MAX } else { 0 });
         let grant = [&line.last].into_iter().chain(queued).find(|grant| grant.number == request.number)?;
         Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
     }
@@ -433,8 +442,7 @@ impl Lines {
     pub fn youngest(&self, index: usize) -> Request {
         let line = &self.lines[index];
         let Grant { number, cpu, .. } = *line.queue.back().unwrap_or(&line.last);
-        // A line that nobody has asked its home for is here.
-        Request { number, cpu: if cpu == NOBODY { 0 } else { cpu } }
+        Request { number, cpu }
     }
 
     fn apply(&mut self, index: usize, when: When, grant: &Grant) {

@@ -6,10 +6,11 @@ use crate::code::mapped::Mapped;
 use crate::hooks::branches;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
-use crate::scheduling::program_memory::read_value;
+use crate::scheduling::program_memory::ProgramMemory;
 use alloc::rc::Rc;
 use corefold_block::turn::{Look, Saved, Spin, Turn};
 use corefold_model::Ticks;
+use corefold_sim::Memory;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -32,7 +33,7 @@ pub fn forget(gone: impl Fn(u64) -> bool) {
 
 /// What each turn does, if the loop goes on after this look, which the thread has made with these registers.
 pub fn spin(look: &Look, from: &Saved) -> Option<Spin> {
-    turn(look, from)?.spins(look, from, read_value)
+    turn(look, from)?.spins(look, from, read)
 }
 
 /// How long a turn takes from this place, if that is known: all its blocks have their costs.
@@ -45,6 +46,10 @@ pub fn period(pc: u64) -> Option<Ticks> {
         }
         Known::Tried(_) => None,
     })
+}
+
+fn read(address: u64, size: u8) -> u64 {
+    ProgramMemory.read(address, size)
 }
 
 fn turn(look: &Look, from: &Saved) -> Option<Rc<Turn>> {
@@ -62,7 +67,7 @@ fn turn(look: &Look, from: &Saved) -> Option<Rc<Turn>> {
 
 #[cold]
 fn find(look: &Look, from: &Saved, times: u8) -> Option<Rc<Turn>> {
-    let found = deep(|| Turn::find(&Mapped, look, from, read_value)).map(Rc::new);
+    let found = deep(|| Turn::find(&Mapped, look, from, read)).map(Rc::new);
     let known = found.clone().map_or(Known::Tried(times + 1), Known::Turn);
     TURNS.with(|turns| turns.insert(look.pc, known));
     found

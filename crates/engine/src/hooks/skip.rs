@@ -29,7 +29,7 @@ const DOUBLINGS: u32 = 5;
 pub fn skip() -> bool {
     let e = engine();
     let spins = &fibers()[e.sched.fiber].spins;
-    skip_as(Spin { period: spins.period(), lines: spins.lines(), read: spins.read() }, None).is_some()
+    skip_as(spins.place(), Spin { period: spins.period(), lines: spins.lines(), read: spins.read() }).is_some()
 }
 
 /// The same of a loop whose turns are known from its code: this look has just found its value again.
@@ -40,20 +40,20 @@ pub fn skip_turns(look: &Look) -> bool {
     }
     let Some(registers) = spins.registers() else { return false };
     let Some(turns) = spins.decoded.of(look, &registers, decoded::spin) else { return false };
-    spins.are_alike(look.pc);
+    spins.goes_on_from(look.pc);
     let Some(period) = decoded::period(look.pc) else { return false };
     let line = line_start(simulated(look.address, look.size.into()));
     let mut spin = Spin { period, lines: Default::default(), read: Default::default() };
     spin.lines[0].line = line;
-    let Some(time) = skip_as(spin, Some(look.pc)) else { return false };
+    spins.takes(period);
+    let Some(time) = skip_as(look.pc, spin) else { return false };
     let spins = &mut current().spins;
-    spins.captured.registers = turns.after(&registers, time / period);
-    spins.watches_anew();
+    spins.set_registers(&turns.after(&registers, time / period));
     true
 }
 
-/// Returns how long it has skipped.
-fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
+/// Returns how long the spin that looks from `place` has been skipped.
+fn skip_as(place: u64, spin: Spin) -> Option<Ticks> {
     let e = engine();
     // With signals pending, it continues to where a handler may run.
     if e.sched.signalled != 0 && current().signals.is_due() {
@@ -62,12 +62,10 @@ fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
     let cpu = e.sim.cpu;
     let longest = ticks_of(FIRST_NS << fibers()[e.sched.fiber].spins.skips().min(DOUBLINGS));
     let from = hot!().clock;
-    let place = decoded.unwrap_or(current().spins.place());
     sample::take_due(place, What::Compute);
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return None;
     }
-    current().spins.begins_skip(decoded.map(|pc| (pc, spin.period)));
     current().samples.skips(from);
     sched::sync();
     end(cpu, hot!().clock);

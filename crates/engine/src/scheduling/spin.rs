@@ -426,7 +426,7 @@ impl Spins {
     /// Would every further iteration be like the last, as far as this thread goes? Called after a read from `pc`.
     #[inline(always)]
     pub fn is_steady(&mut self, pc: u64) -> bool {
-        self.turns.steady == pc && self.are_pure()
+        self.turns.steady == pc && !self.turns.decoded && self.are_pure()
     }
 
     fn are_pure(&mut self) -> bool {
@@ -491,28 +491,29 @@ impl Spins {
         if captured.state != Captured::WANTED {
             captured.state = Captured::REGISTERS_WANTED;
         }
-        (captured.restored != 0).then_some(captured.registers)
+        let mut registers = captured.registers;
+        registers[Captured::STACK_POINTER] += 8; // the read's return address
+        (captured.restored != 0).then_some(registers)
     }
 
-    /// It is known that the turns of the loop that reads from `pc` are alike.
-    pub fn are_alike(&mut self, pc: u64) {
+    /// It puts these back in their place, but for the stack pointer.
+    pub fn set_registers(&mut self, registers: &Saved) {
+        const KEPT: usize = Captured::STACK_POINTER;
+        self.captured.registers[..KEPT].copy_from_slice(&registers[..KEPT]);
+    }
+
+    /// It is known from its code that the loop which reads from `pc` goes on for as long as it finds this value.
+    pub fn goes_on_from(&mut self, pc: u64) {
         self.alike.known = pc;
-    }
-
-    /// Turns are to be compared from now on.
-    pub fn watches_anew(&mut self) {
-        self.turns.same = 0;
-    }
-
-    /// A skip begins: of turns from `decoded` that take so long, as is known from their code, or of turns that have been watched.
-    pub fn begins_skip(&mut self, decoded: Option<(u64, Ticks)>) {
-        if let Some((pc, period)) = decoded {
-            if self.turns.pc != pc {
-                self.turns.begin(pc);
-            }
-            self.turns.period = period;
+        if self.turns.pc != pc {
+            self.turns.begin(pc);
         }
-        self.turns.decoded = decoded.is_some();
+        (self.turns.pure, self.turns.decoded) = (true, true);
+    }
+
+    /// Turns that are known from their code take so long.
+    pub fn takes(&mut self, period: Ticks) {
+        self.turns.period = period;
     }
 
     /// How often the steady spin has been skipped so far.

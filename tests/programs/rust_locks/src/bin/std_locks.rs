@@ -36,7 +36,7 @@ impl Pool {
     #[inline(never)]
     fn push(&self, item: u64) {
         let mut queue = self.queue.lock().unwrap();
-        queue.push_back(spin(item, 40));
+        queue.push_back(spin(item, 400));
         queue.pop_front();
     }
 
