@@ -15,6 +15,7 @@ use crate::scheduling::fiber::stack_here;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
 use crate::stacks;
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::signals;
 use alloc::string::{String, ToString};
@@ -32,10 +33,10 @@ static ASKED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
 fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
-    let e = engine();
+    let _e = engine();
     let Some(outer) = outer else { return Vec::new() };
     let registers =
-        if fiber == e.sched.fiber { Registers::here() } else { Registers::saved(fibers()[fiber].saved_sp()) };
+        if fiber == running_fiber() { Registers::here() } else { Registers::saved(fibers()[fiber].saved_sp()) };
     registers.between(pc, outer)
 }
 
@@ -69,8 +70,8 @@ fn end(why: End) -> ! {
 }
 
 fn stack_of(fiber: usize) -> Vec<u64> {
-    let e = engine();
-    let top = if fiber == e.sched.fiber { hot!().frames } else { fibers()[fiber].frames };
+    let _e = engine();
+    let top = if fiber == running_fiber() { hot!().frames } else { fibers()[fiber].frames };
     fibers()[fiber].calls(top).take(64).collect()
 }
 
@@ -98,9 +99,7 @@ fn waiter(fiber: usize) -> Waiter {
     let mut stack = stack_of(fiber);
     let called_at = match f.blocked_at {
         // A sleep does not note where it was called.
-        0 if fiber != engine().sched.fiber => {
-            innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0)
-        }
+        0 if fiber != running_fiber() => innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0),
         at => at,
     };
     if called_at != 0 {
@@ -126,7 +125,7 @@ fn unseen(pc: u64, sp: u64) -> ! {
     if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
         engine::note("an uninstrumented library does not return: no other thread can run meanwhile", pc);
     }
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let mut running = running(pc);
     for one in running.iter_mut().filter(|one| one.thread as usize == me) {
         innermost::complete(&mut one.stack, sp);
@@ -137,13 +136,13 @@ fn unseen(pc: u64, sp: u64) -> ! {
 
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
-    let e = engine();
+    let _e = engine();
     let runs = |f: &usize| fibers()[*f].state == State::Running && !waits(*f);
     let mut running: Vec<Running> =
         (0..fibers().len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
         let fiber = &fibers()[r.thread as usize];
-        let place = match r.thread as usize == e.sched.fiber {
+        let place = match r.thread as usize == running_fiber() {
             true => Some(pc),
             // It has left its CPU's turn in a hook that the program called.
             false => innermost::calling_from(fiber.saved_sp(), r.stack.first().copied()).map(innermost::in_line),
@@ -233,7 +232,7 @@ fn fault_address(info: &libc::siginfo_t) -> Option<u64> {
 }
 
 fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
-    let thread = engine().sched.fiber as u32;
+    let thread = running_fiber() as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
     let overflow = signal == libc::SIGSEGV

@@ -3,7 +3,7 @@
 use crate::carrier::Carrier;
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::state::scheduler::Scheduler;
+use crate::state::scheduler;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -15,7 +15,6 @@ use corefold_sim::{Options, Sim};
 
 pub struct Engine {
     pub sim: Sim,
-    pub sched: Scheduler,
 }
 
 struct Slot<T>(UnsafeCell<Option<T>>);
@@ -68,11 +67,11 @@ pub fn begin(launch: Launch) {
     let (slack, step_by_step, seed) = (launch.slack as u32, launch.step_by_step, launch.seed);
     let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
-    let sched = Scheduler::new(&launch);
+    scheduler::begin(&launch);
     // SAFETY: the process has one thread as yet, and nobody has read them.
     unsafe {
         *LAUNCH.0.get() = Some(launch);
-        *ENGINE.0.get() = Some(Engine { sim, sched });
+        *ENGINE.0.get() = Some(Engine { sim });
     }
     ACTIVE.store(true, Ordering::Relaxed);
 }

@@ -6,6 +6,7 @@ use crate::engine::{engine, launch, note};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
+use crate::state::scheduler::running_cpu;
 use core::ffi::{c_int, c_long};
 
 const MODES: c_int = 6;
@@ -108,5 +109,5 @@ fn node_of(address: u64) -> Option<c_int> {
 }
 
 fn node_here() -> c_int {
-    launch().machine.socket_of(engine().sim.cpu as u32) as c_int
+    launch().machine.socket_of(running_cpu()) as c_int
 }

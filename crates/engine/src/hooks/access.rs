@@ -16,6 +16,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
+use crate::state::scheduler::{SCHED, running_cpu, running_fiber};
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;
 use corefold_block::turn::Look;
@@ -67,7 +68,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    let own = || tag_of(address) == Tag::private_dirty(engine().sim.cpu as u32);
+    let own = || tag_of(address) == Tag::private_dirty(running_cpu());
     if keeps_to_stack(address) && !shown::all_accesses() && own() {
         return;
     }
@@ -88,7 +89,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 /// What the running CPU does, for [`issue`].
 #[inline(always)]
 pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> Event {
-    Event::new(what, engine().sim.cpu as u32, simulated(address, u64::from(size)), size, origin(pc, kind as u8, size))
+    Event::new(what, running_cpu(), simulated(address, u64::from(size)), size, origin(pc, kind as u8, size))
 }
 
 /// Passes the event to the simulator, runs others whenever they come first, and accounts for what follows. Returns the last
@@ -123,7 +124,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
-    if active() && store_buffer::any_of(engine().sim.cpu as u32) {
+    if active() && store_buffer::any_of(running_cpu()) {
         write_at_once(address, size);
     }
 }
@@ -132,7 +133,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
 #[cold]
 fn write_at_once(address: u64, size: u64) {
     if address ^ (address + size - 1) >= crate::engine::line_bytes() {
-        store_buffer::commit_all(engine().sim.cpu as u32);
+        store_buffer::commit_all(running_cpu());
     }
 }
 
@@ -197,12 +198,12 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 /// The same of a read-modify-write that `asks` for something: see [`Look::asks`](crate::scheduling::look::Look::asks).
 pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address, pc);
-    let engine = engine();
-    let fiber = &mut fibers()[engine.sched.fiber];
-    let cpu = engine.sim.cpu as u32;
+    let _engine = engine();
+    let fiber = &mut fibers()[running_fiber()];
+    let cpu = running_cpu();
     let (at, stall) = (hot!().clock, fiber.time.stall);
     let found = Found { cpu, asks, pc, address, size, value, what, orders, at, stall };
-    if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
+    if let Some(spun) = fiber.spins.look(&found, SCHED.longest_spin.get()) {
         fiber.spun(spun, at);
     }
     if fiber.spins.stores.on() && !fiber.spins.stores.looks(pc, fiber.spins.spinning()) {
@@ -222,7 +223,7 @@ pub fn keeps_to_stack(address: u64) -> bool {
 fn keeps(address: u64) -> bool {
     let spins = &mut current().spins;
     let tag = tag_of(address);
-    let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
+    let only_own = tag.is_untouched() || tag.private_cpu() == Some(running_cpu());
     let keeps = only_own && spins.stores.compares(address);
     if keeps {
         hot!().wrote = 0;
@@ -251,11 +252,11 @@ fn hides_stores() {
 /// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
-    let engine = engine();
-    let fiber = &mut fibers()[engine.sched.fiber];
-    let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
+    let _engine = engine();
+    let fiber = &mut fibers()[running_fiber()];
+    let (cpu, what, at, stall) = (running_cpu(), AccessKind::Rmw, hot!().clock, fiber.time.stall);
     let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };
-    if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
+    if let Some(spun) = fiber.spins.succeeds(&found, SCHED.longest_spin.get()) {
         fiber.spun(spun, at);
     }
 }
@@ -270,7 +271,7 @@ fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     if !current().spins.note_read(address) && !polls {
         show_reads(false);
     }
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
     if own && polls {
         poll(address, pc, size);

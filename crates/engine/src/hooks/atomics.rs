@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, engine};
+use crate::engine::active;
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
@@ -17,6 +17,7 @@ use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
+use crate::state::scheduler::running_cpu;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_block::turn::Look;
 use corefold_model::Ticks;
@@ -192,7 +193,7 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
             current().spins.failed(pc, address, old);
         }
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
-        run_ahead::lost(engine().sim.cpu as u32);
+        run_ahead::lost(running_cpu());
         let asks = match what {
             Updates::Bits(bits) => bits,
             _ => 0,
@@ -227,7 +228,7 @@ pub fn fence() {
     if !active() {
         return;
     }
-    issue(&mut Event::fence(engine().sim.cpu as u32));
+    issue(&mut Event::fence(running_cpu()));
 }
 
 macro_rules! atomic_hooks {

@@ -7,6 +7,7 @@ use crate::hot::hot;
 use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
+use crate::state::scheduler::{running_cpu, running_fiber};
 use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
 use core::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ const LOOK_AROUND: u32 = 50_000;
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(false, pc);
     freed::check(address, size, pc, what);
-    let (cpu, tag) = (engine().sim.cpu as u32, tag_of(address));
+    let (cpu, tag) = (running_cpu(), tag_of(address));
     match what {
         AccessKind::Read => {
             current().spins.note_read(address);
@@ -60,7 +61,7 @@ fn step(atomic: bool, pc: u64) {
     let s = &mut engine().sim;
     let waits = !s.cpus[s.cpu].ready.is_empty();
     let Some(delays) = &mut s.delays else { return };
-    match delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
+    match delays.step(running_fiber(), atomic, waits, pc, hot!().clock) {
         Step::Nothing => {}
         Step::Preempted => {
             sched::give_way(usize::MAX);
@@ -74,7 +75,7 @@ fn step(atomic: bool, pc: u64) {
 fn hold_up(length: Ticks) {
     let e = engine();
     let (cpu, clock) = (e.sim.cpu, hot!().clock);
-    let me = e.sched.fiber;
+    let me = running_fiber();
     goes_away(me, clock);
     hot!().clock = clock + length;
     let first = e.sim.threads[me].begin(clock + length);

@@ -12,13 +12,14 @@ use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
 use crate::scheduling::run_ahead;
 use crate::scheduling::{lease, sched};
+use crate::state::scheduler::{SCHED, running_cpu};
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
 pub extern "C" fn at_limit(pc: u64) {
     if !active() {
         return;
     }
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     current().spins.enters(pc);
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
@@ -44,7 +45,7 @@ pub extern "C" fn at_limit(pc: u64) {
 /// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
 pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
     at_limit(pc);
-    if active() && engine().sched.signalled != 0 && current().signals.is_due() {
+    if active() && SCHED.signalled.get() != 0 && current().signals.is_due() {
         // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
         unsafe { *return_to = pc };
         outside::look(pc);

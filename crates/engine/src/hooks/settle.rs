@@ -9,6 +9,7 @@ use crate::hot::hot;
 use crate::scheduling::charges::{charge_retries, charge_waits};
 use crate::scheduling::fiber::current;
 use crate::scheduling::lease;
+use crate::state::scheduler::running_cpu;
 use corefold_model::{Access, Kind, Ticks};
 use corefold_sim::{Effects, parts};
 
@@ -49,7 +50,7 @@ fn settle_before(effects: &Effects, access: &Access) {
 
 /// The wait is an event's own, and nothing else has passed since: for a line that was postponed, or a store.
 fn sample_wait(pc: u64) {
-    let due = engine().sim.cpus[engine().sim.cpu].next_sample;
+    let due = engine().sim.cpus[running_cpu() as usize].next_sample;
     if hot!().clock >= due {
         sample::take_due(pc, What::Stall);
         lease::sampled();

@@ -13,6 +13,7 @@ use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::shown;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::storage::relayout::simulated;
 use corefold_block::turn::Look;
 use corefold_model::Ticks;
@@ -27,8 +28,8 @@ const DOUBLINGS: u32 = 5;
 /// The running fiber has just repeated its read: it begins to skip, if no store to the lines it watches is pending.
 /// Returns whether it did; then it has to read again.
 pub fn skip() -> bool {
-    let e = engine();
-    let spins = &fibers()[e.sched.fiber].spins;
+    let _e = engine();
+    let spins = &fibers()[running_fiber()].spins;
     skip_as(Spin { period: spins.period(), lines: spins.lines(), read: spins.read() }, None).is_some()
 }
 
@@ -56,11 +57,11 @@ pub fn skip_turns(look: &Look) -> bool {
 fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
     let e = engine();
     // With signals pending, it continues to where a handler may run.
-    if e.sched.signalled != 0 && current().signals.is_due() {
+    if SCHED.signalled.get() != 0 && current().signals.is_due() {
         return None;
     }
     let cpu = e.sim.cpu;
-    let longest = ticks_of(FIRST_NS << fibers()[e.sched.fiber].spins.skips().min(DOUBLINGS));
+    let longest = ticks_of(FIRST_NS << fibers()[running_fiber()].spins.skips().min(DOUBLINGS));
     let from = hot!().clock;
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return None;

@@ -8,6 +8,7 @@ use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::charges::charge;
 use crate::scheduling::run_ahead;
 use crate::scheduling::sched;
+use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::tag_of;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;
@@ -25,7 +26,7 @@ pub fn is_split(address: u64, size: u8) -> bool {
 #[cold]
 pub fn arrive(address: u64, size: u8, pc: u64) {
     note("split lock: an atomic operation across two cache lines locks the bus and stalls all CPUs", pc);
-    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
+    let (cpu, size) = (running_cpu(), u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;
     run_ahead::end(cpu);

@@ -3,6 +3,7 @@
 use crate::counts::sites::SITES;
 use crate::engine::engine;
 use crate::scheduling::fiber::current;
+use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::tag_of;
 use corefold_model::Blame;
 use corefold_sim::{Retry, parts};
@@ -23,7 +24,7 @@ pub fn charge_late(cpu: u32) {
 
 /// Charges a wait.
 pub fn charge(blame: &Blame, record: Option<u32>) {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     current().time.stall += blame.stall;
     let (pc, kind, size) = parts(blame.origin);
     SITES.with(|sites| match record {

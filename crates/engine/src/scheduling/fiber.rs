@@ -14,6 +14,7 @@ use crate::registers;
 use crate::scheduling::look::Spun;
 use crate::scheduling::spin::Spins;
 use crate::state::calls::{Policy, Watched};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::wait::Slept;
 pub use crate::state::wait::{State, Wait, Woken};
 use crate::state::{hooks, pthread, signals};
@@ -353,12 +354,12 @@ fn after_switch() {
     if !crate::engine::active() {
         return;
     }
-    let e = engine();
-    if let Some(gone) = e.sched.leaving {
-        if gone == e.sched.fiber {
+    let _e = engine();
+    if let Some(gone) = SCHED.leaving.get() {
+        if gone == running_fiber() {
             return;
         }
-        e.sched.leaving = None;
+        SCHED.leaving.set(None);
         release(&mut fibers()[gone]);
     }
 }
@@ -470,7 +471,7 @@ pub fn fibers() -> &'static mut Vec<Box<Fiber>> {
 /// The running fiber.
 #[inline]
 pub fn current() -> &'static mut Fiber {
-    &mut fibers()[engine().sched.fiber]
+    &mut fibers()[running_fiber()]
 }
 
 /// The fiber waits no more: its timer fired.

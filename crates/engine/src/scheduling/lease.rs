@@ -3,11 +3,12 @@
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::state::scheduler::SCHED;
 
 /// Recomputes when the running fiber's next slow path is due.
 pub fn set_limit() {
     let e = engine();
-    e.sim.set_limit(hot!(), e.sched.signalled != 0 && current().signals.is_due());
+    e.sim.set_limit(hot!(), SCHED.signalled.get() != 0 && current().signals.is_due());
     watch();
 }
 

@@ -7,6 +7,7 @@ use crate::scheduling::lease::set_limit;
 use crate::scheduling::outside;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{perturb, spin_skip};
+use crate::state::scheduler::SCHED;
 use core::cmp::Reverse;
 use corefold_model::{Ticks, ticks};
 
@@ -105,7 +106,7 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
             spin_skip::disturbed(cpu, at);
         }
     }
-    if engine().sched.asleep {
+    if SCHED.asleep.get() {
         outside::resume(at);
     }
     set_limit();

@@ -24,6 +24,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::timers;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
+use crate::state::scheduler::{SCHED, running_cpu, running_fiber};
 use corefold_model::Ticks;
 use corefold_model::ticks;
 use corefold_sim::Due;
@@ -48,7 +49,7 @@ pub fn alone() -> bool {
 /// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
 pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
     let e = engine();
-    let mut others = fibers().iter().filter(|f| f.id != e.sched.fiber);
+    let mut others = fibers().iter().filter(|f| f.id != running_fiber());
     others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
 }
 
@@ -69,16 +70,17 @@ fn run_next() {
 /// Makes `cpu` the running one, at `clock`.
 fn run_cpu(cpu: usize, clock: Ticks) {
     let e = engine();
-    let from = e.sched.fiber;
+    let from = running_fiber();
     let to = e.sim.cpus[cpu].thread.expect("a CPU in the heap has a fiber");
     let hot = hot!();
-    let left = e.sim.cpu as u32;
+    let left = running_cpu();
     if store_buffer::any_of(left) {
         unhooked::others_run(left);
     }
     fibers()[from].frames = hot.frames;
     fibers()[from].wrote = hot.wrote;
-    e.sched.fiber = to;
+    SCHED.fiber.set(to);
+    SCHED.cpu.set(cpu as u32);
     e.sim.run(cpu, clock, hot);
     trace::runs(to);
     hot.frames = fibers()[to].frames;
@@ -97,14 +99,14 @@ fn run_cpu(cpu: usize, clock: Ticks) {
 /// Memory shows the view of the CPU that runs from now on. Stores that are due commit before anything that it does: it may
 /// reuse bytes that another has freed.
 extern "C" fn arrive() {
-    store_buffer::change_view(engine().sim.cpu);
+    store_buffer::change_view(running_cpu() as usize);
     store_buffer::flush(hot!().clock);
     set_limit();
 }
 
 /// Puts the running fiber into its CPU's run queue, where its virtual runtime says, but `after` so many.
 pub fn give_way(after: usize) {
-    let (s, me) = (&mut engine().sim, engine().sched.fiber);
+    let (s, me) = (&mut engine().sim, running_fiber());
     if s.cpus[s.cpu].ready.is_empty() {
         return;
     }
@@ -124,7 +126,7 @@ pub fn block(wait: Wait) {
     if current().signals.is_due() || current().forbids(&wait) {
         return is_kept(wait);
     }
-    goes_away(engine().sched.fiber, hot!().clock);
+    goes_away(running_fiber(), hot!().clock);
     let fiber = current();
     fiber.state = State::Blocked;
     fiber.wait = wait;
@@ -135,7 +137,7 @@ pub fn block(wait: Wait) {
 
 /// The running fiber has a pending signal before it waits: as if it had been woken by it.
 fn is_kept(wait: Wait) {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     timers::cancel(me);
     current().wait = wait;
     fiber::forget_futex(me);
@@ -159,7 +161,7 @@ pub fn quiesce() {
 
 /// The thread's outstanding accesses complete before it leaves its CPU.
 pub fn drain() {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     run_ahead::end(cpu);
     let before = hot!().clock;
     hot!().clock = store_buffer::make_certain(cpu, engine().sim.model.drain(cpu, before));
@@ -196,10 +198,10 @@ pub fn finish_current() {
     drain();
     // Its stack may be unmapped before their time.
     store_buffer::commit_own();
-    let e = engine();
-    e.sched.leaving = Some(e.sched.fiber);
+    let _e = engine();
+    SCHED.leaving.set(Some(running_fiber()));
     current().state = State::Finished;
-    goes_away(e.sched.fiber, hot!().clock);
+    goes_away(running_fiber(), hot!().clock);
     leave_cpu();
 }
 
@@ -259,7 +261,7 @@ pub fn obey_affinity(fiber: usize) {
     let latency = ticks(launch().machine.system.context_switch);
     match state {
         State::Running if fibers()[fiber].may_run_on(cpu) => {}
-        State::Running if fiber == e.sched.fiber => {
+        State::Running if fiber == running_fiber() => {
             drain();
             goes_away(fiber, hot!().clock);
             placing::wake(fiber, hot!().clock, latency);

@@ -8,6 +8,7 @@ use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
 use crate::scheduling::program_memory::ProgramMemory;
+use crate::state::scheduler::running_cpu;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 
@@ -18,7 +19,7 @@ fn stores<R>(work: impl FnOnce(&mut StoreBuffers) -> R) -> R {
 }
 
 fn running() -> u32 {
-    engine().sim.cpu as u32
+    running_cpu()
 }
 
 /// Does memory show anything else to `cpu` than now?

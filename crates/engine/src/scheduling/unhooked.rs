@@ -13,11 +13,11 @@ use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
 use crate::code::system_calls;
-use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::store_buffer;
 use crate::state::hooks::{self as state, HOOKED, UNHOOKED, return_address};
+use crate::state::scheduler::running_cpu;
 use alloc::vec::Vec;
 use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};
 use hashbrown::HashMap;
@@ -87,7 +87,7 @@ pub fn may_call(pc: u64) -> bool {
 /// The running thread is about to call so.
 #[inline]
 pub fn calls(how: Unhooked) {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     if store_buffer::any_of(cpu) {
         others_run(cpu);
         may_leave(cpu, how);
@@ -158,7 +158,7 @@ pub fn others_run(cpu: u32) {
 /// The running thread has stored at `pc`.
 #[inline]
 pub fn note_store(pc: u64) {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     if store_buffer::any_of(cpu) {
         stored(cpu, pc);
     }

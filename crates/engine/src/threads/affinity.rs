@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, engine, launch};
+use crate::engine::{active, launch};
 use crate::process_id;
 use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{as_errno, stand_ins};
+use crate::state::scheduler::running_fiber;
 use crate::threads::cpus;
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -18,13 +19,13 @@ pub fn number(fiber: usize) -> libc::pid_t {
 
 /// The running thread's.
 pub fn own_number() -> libc::pid_t {
-    number(engine().sched.fiber)
+    number(running_fiber())
 }
 
 /// The fiber of a thread number, 0 for the caller's.
 pub fn numbered(thread: libc::pid_t) -> Option<usize> {
     if thread == 0 {
-        return Some(engine().sched.fiber);
+        return Some(running_fiber());
     }
     let fiber = usize::try_from(thread - number(0)).ok()?;
     (fiber < fibers().len()).then_some(fiber)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
+use crate::state::scheduler::running_fiber;
 use crate::threads::unwind;
 use core::ffi::c_int;
 
@@ -89,7 +90,7 @@ stand_ins! {
         if fibers()[target].state != State::Finished {
             cancel(target);
         }
-        if target == engine().sched.fiber {
+        if target == running_fiber() {
             at_once();
         }
         0

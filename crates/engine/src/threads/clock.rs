@@ -5,6 +5,7 @@ use crate::engine::{active, engine, now};
 use crate::hot::hot;
 use crate::scheduling::fiber::{State, current, fibers};
 use crate::scheduling::peek;
+use crate::state::scheduler::{running_cpu, running_fiber};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -45,7 +46,7 @@ pub fn read(clock: c_int) -> Option<u64> {
         | libc::CLOCK_BOOTTIME
         | libc::CLOCK_BOOTTIME_ALARM => Some(uptime()),
         libc::CLOCK_PROCESS_CPUTIME_ID => Some(nanoseconds_of(process_ran())),
-        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(ran(engine().sched.fiber))),
+        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(ran(running_fiber()))),
         _ => thread_of(clock).map(|fiber| nanoseconds_of(ran(fiber))),
     }
 }
@@ -138,7 +139,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;
     if length == 3 {
-        registers[libc::REG_RCX as usize] = if active() { engine().sim.cpu as i64 } else { 0 };
+        registers[libc::REG_RCX as usize] = if active() { running_cpu() as i64 } else { 0 };
     }
     registers[libc::REG_RIP as usize] += length;
     true

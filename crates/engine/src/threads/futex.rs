@@ -10,6 +10,7 @@ use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::threads::cancel;
 use corefold_model::{Kind, Ticks};
 use corefold_recording::AccessKind;
@@ -42,7 +43,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
         charge(after);
         return Waited::Changed;
     }
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let deadline = deadline.map(|deadline| timers::late(me, deadline, 0));
     if deadline.is_some_and(|d| d <= hot!().clock) {
         return Waited::TimedOut;
@@ -76,14 +77,15 @@ fn parts_of_system_call(all: u32) -> (u32, u32) {
     let any = launch().machine.system.syscall;
     let all = all.max(any);
     let seed = seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let random = &mut engine().sched.futex_random;
-    if *random == 0 {
-        *random = seed;
+    let mut random = SCHED.futex_random.get();
+    if random == 0 {
+        random = seed;
     }
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    let before = all - any + any / 4 + (*random % u64::from(any / 2 + 1)) as u32;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    SCHED.futex_random.set(random);
+    let before = all - any + any / 4 + (random % u64::from(any / 2 + 1)) as u32;
     (before, all - before)
 }
 

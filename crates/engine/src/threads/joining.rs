@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a thread's end: until it comes, not at all, or until a time.
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::entry::Call;
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::lookup::find;
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
+use crate::state::scheduler::running_fiber;
 use crate::threads::cancel;
 use crate::threads::deadline::{self, Deadline};
 use crate::threads::thread::reap;
@@ -66,7 +67,7 @@ pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, c
 }
 
 fn may_join(target: usize) -> Result<(), c_int> {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let other = &fibers()[target].thread;
     if other.detached || other.joiner.is_some() {
         return Err(libc::EINVAL);
@@ -75,7 +76,7 @@ fn may_join(target: usize) -> Result<(), c_int> {
 }
 
 fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let deadline = until.ticks()?.map(|deadline| timers::late(me, deadline, 0));
     while fibers()[target].state != State::Finished {
         if deadline.is_some_and(|deadline| deadline <= now()) {

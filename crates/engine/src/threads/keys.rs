@@ -8,6 +8,7 @@ use crate::real::real;
 use crate::scheduling::fiber::{current, fibers};
 use crate::state::pthread::AtExit;
 pub use crate::state::pthread::Destructor;
+use crate::state::scheduler::running_fiber;
 use crate::threads::object::{Path, goes};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -147,7 +148,7 @@ pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub extern "C" fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int {
     // The main thread's run when the process exits, which is libc's business.
-    if !active() || crate::engine::engine().sched.fiber == 0 {
+    if !active() || running_fiber() == 0 {
         real! {
             fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int;
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
 use crate::bytes;
-use crate::engine::{engine, note};
+use crate::engine::note;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use core::ffi::{CStr, c_char, c_int};
 
@@ -72,7 +73,7 @@ stand_ins_at! {
             }
             libc::PR_GET_NAME => {
                 sched::enter_kernel();
-                bytes::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
+                bytes::copy(a, name(running_fiber()).as_ptr() as u64, BYTES as u64);
                 0
             }
             libc::PR_SET_TIMERSLACK => {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `set_robust_list`: a thread's own list of futexes that it holds, which the kernel goes through when the
 //! thread ends. (Robust pthread mutexes have their own, see [`robust`](super::robust).)
-use crate::engine::engine;
 use crate::hooks::atomics;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::read_value;
+use crate::state::scheduler::running_fiber;
 use crate::threads::affinity;
 use crate::threads::futex;
 
@@ -60,7 +60,7 @@ pub fn thread_ends() {
 }
 
 fn let_go(address: u64) {
-    let me = affinity::number(engine().sched.fiber) as u32;
+    let me = affinity::number(running_fiber()) as u32;
     let died = |old: u64| (old as u32 & THREAD == me).then_some(u64::from(old as u32 & WAITERS | OWNER_DIED));
     let old = atomics::update(address, 4, current().thread.end(), died) as u32;
     if old & THREAD == me && old & WAITERS != 0 {

@@ -13,8 +13,10 @@ use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::lookup::find;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
+use crate::stacks::Stacks;
 use crate::stand_in::calls;
 use crate::state::pthread::{Thread, TimerSlack};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::bit;
 use crate::storage::objects::places;
 use crate::sys;
@@ -29,8 +31,9 @@ use corefold_sim::Runtime;
 
 /// Makes the calling thread the first fiber; returns the top of the stack it is to use.
 pub fn adopt_main() -> u64 {
-    let slot = engine().sched.stacks.take();
-    let (frames, end) = engine().sched.stacks.map(slot).unwrap_or_else(|| sys::engine_fault("no memory for a stack"));
+    let slot = SCHED.stacks.with(Stacks::take);
+    let (frames, end) =
+        SCHED.stacks.with(|stacks| stacks.map(slot)).unwrap_or_else(|| sys::engine_fault("no memory for a stack"));
     let mut main = Box::new(Fiber::new(0, 0, frames));
     main.base.finish = Some(finish_main);
     main.fs = crate::fs_base::read_fs();
@@ -83,7 +86,7 @@ pub fn begin(
         sample::take_due(pc, What::Compute);
     }
     reap_detached();
-    let slot = engine().sched.stacks.take();
+    let slot = SCHED.stacks.with(Stacks::take);
     let created = create(slot, attr, affinity, (start, argument as usize));
     // libc has asked the allocator for the thread's block before.
     sched::enter_kernel();
@@ -96,7 +99,7 @@ pub fn begin(
             0
         }
         Err(error) => {
-            engine().sched.stacks.give_back(slot);
+            SCHED.stacks.with(|stacks| stacks.give_back(slot));
             error
         }
     }
@@ -109,7 +112,7 @@ fn create(
     affinity: Vec<u64>,
     (start, argument): (Start, usize),
 ) -> Result<usize, c_int> {
-    let (frames, end) = engine().sched.stacks.map(slot).ok_or(libc::EAGAIN)?;
+    let (frames, end) = SCHED.stacks.with(|stacks| stacks.map(slot)).ok_or(libc::EAGAIN)?;
     let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
     let mut fiber = deep(|| {
         let mut fiber = Box::new(Fiber::new(0, 0, frames));
@@ -209,11 +212,11 @@ fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::mutex::thread_ends();
     crate::threads::robust_list::thread_ends();
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     places(|places| places.thread_ends(me));
     sched::enter_kernel();
     crate::threads::signals::blocking::thread_ends();
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     current().thread.value = value;
     let thread = &current().thread;
     // One that a signal or its time-out has woken already must not be woken once more.
@@ -226,7 +229,7 @@ fn finish(value: usize) {
         placing::wake(joiner, hot!().clock, engine().sim.wakes.next(joiner));
     }
     if thread.detached {
-        engine().sched.detached.push(me);
+        SCHED.detached.with(|detached| detached.push(me));
     }
     if fibers().iter().all(|f| f.id == me || f.state == State::Finished) {
         // SAFETY: the last thread is gone: POSIX has the process exit with 0.
@@ -250,12 +253,12 @@ pub fn reap(fiber: usize) {
     store_buffer::flush_range(stack.begin, stack.bytes);
     attributes::give_back(&stack);
     let slot = fibers()[fiber].thread.slot;
-    engine().sched.stacks.give_back(slot);
+    SCHED.stacks.with(|stacks| stacks.give_back(slot));
 }
 
 /// Detached threads that have ended cannot reap themselves: whoever needs their stacks does.
 fn reap_detached() {
-    while let Some(fiber) = engine().sched.detached.pop() {
+    while let Some(fiber) = SCHED.detached.with(Vec::pop) {
         reap(fiber);
     }
 }

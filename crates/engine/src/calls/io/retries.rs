@@ -4,12 +4,13 @@
 use super::descriptors;
 use super::waiting::{TRY_AGAIN_NS, changed};
 use crate::calls::sleep;
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{result, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::clock;
 use crate::threads::processes;
@@ -139,7 +140,7 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
 /// When a call that begins now and may take so long gives up.
 fn gives_up(nanoseconds: u64) -> Ticks {
     let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
-    if nanoseconds == 0 { deadline } else { timers::late(engine().sched.fiber, deadline, 0) }
+    if nanoseconds == 0 { deadline } else { timers::late(running_fiber(), deadline, 0) }
 }
 
 fn may_wait(operation: &libc::sembuf) -> bool {

@@ -7,6 +7,7 @@ use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::outside;
 use crate::scheduling::{placing, sched, timers};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -165,7 +166,7 @@ pub const GLANCES_NS: u64 = 50_000;
 
 /// Takes the running thread off its CPU until one of `fds` may be ready, or something else wakes it.
 pub fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'static str) -> Woken {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     if let Some(deadline) = deadline {
         if deadline <= now() {
             return Woken::Timer;

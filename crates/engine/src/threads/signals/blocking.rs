@@ -2,8 +2,9 @@
 //! What a thread blocks changes.
 use super::pending::{PROCESS, reconsider};
 use super::sending;
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::{State, current, fibers};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::bit;
 
 /// The running thread's mask is to be another.
@@ -23,7 +24,7 @@ fn others_take_over(blocked: u64) {
     let waiting = PROCESS.with(|process| process.pending.set()) & blocked;
     let signals = (1..=64).filter(|s| waiting & bit(*s) != 0);
     for signal in signals {
-        let me = engine().sched.fiber;
+        let me = running_fiber();
         let takes = |f: &usize| {
             let fiber = &fibers()[*f];
             *f != me && fiber.state != State::Finished && fiber.signals.wants(signal)
@@ -39,7 +40,7 @@ pub fn thread_ends() {
     let mine = &mut current().signals;
     mine.mask = u64::MAX;
     if core::mem::take(&mut mine.due) {
-        engine().sched.signalled -= 1;
+        SCHED.signalled.update(|fibers| fibers - 1);
     }
     others_take_over(u64::MAX);
 }

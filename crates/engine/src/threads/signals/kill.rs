@@ -4,11 +4,12 @@ use super::actions::{ends, is_programs};
 use super::delivery::deliver;
 use super::pending::is_due;
 use super::sending::{Target, is_awaiting, send, taker};
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::process_id::{self, OWN};
 use crate::scheduling::fiber::{State, current, fibers};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::state::signals::{Information, bit};
 use crate::threads::affinity;
 use core::ffi::c_int;
@@ -17,9 +18,7 @@ use core::ffi::c_int;
 fn send_now(target: Target, information: Information, pc: u64) {
     if ends_at_once(target, information.signal) {
         match target {
-            Target::Thread(fiber) if fiber != engine().sched.fiber => {
-                crate::ending::killed_there(information.signal, fiber)
-            }
+            Target::Thread(fiber) if fiber != running_fiber() => crate::ending::killed_there(information.signal, fiber),
             _ => crate::ending::killed(information.signal, pc),
         }
     }
@@ -91,7 +90,7 @@ fn send_to_process(information: Information, pc: u64) -> c_int {
 
 stand_ins_at! {
     "rsi" fn raise(signal: c_int; pc) -> c_int {
-        match send_to_handle(fibers()[engine().sched.fiber].real, to_thread(signal), pc) {
+        match send_to_handle(fibers()[running_fiber()].real, to_thread(signal), pc) {
             0 => 0,
             error => failed(error),
         }
@@ -156,7 +155,7 @@ pub fn aborts(pc: u64) -> ! {
 fn send_to_me(signal: c_int, pc: u64) {
     sched::enter_kernel();
     current().signals.mask &= !bit(signal);
-    send_now(Target::Thread(engine().sched.fiber), to_thread(signal), pc);
+    send_now(Target::Thread(running_fiber()), to_thread(signal), pc);
 }
 
 fn to_thread(signal: c_int) -> Information {

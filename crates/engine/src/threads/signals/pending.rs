@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What waits to be delivered, and who has to look for it.
 use crate::carrier::Carrier;
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::{State, current, fibers};
 use crate::scheduling::{lease, spin_skip};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::Queue;
 
 pub const COUNT: usize = 65;
@@ -39,9 +40,9 @@ pub fn set_due(fiber: usize) {
     let signals = &mut fibers()[fiber].signals;
     if !signals.due {
         signals.due = true;
-        engine().sched.signalled += 1;
+        SCHED.signalled.update(|fibers| fibers + 1);
         let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
-        if state == State::Running && fiber != engine().sched.fiber {
+        if state == State::Running && fiber != running_fiber() {
             spin_skip::disturbed(cpu, now());
         }
         lease::set_limit();
@@ -54,9 +55,9 @@ pub fn reconsider() {
     let pending = mine.pending.set() | PROCESS.with(|process| process.pending.set());
     let due = pending & (!mine.mask | mine.awaited) != 0 || current().cancel.is_at_once();
     if due {
-        return set_due(engine().sched.fiber);
+        return set_due(running_fiber());
     }
     if core::mem::take(&mut mine.due) {
-        engine().sched.signalled -= 1;
+        SCHED.signalled.update(|fibers| fibers - 1);
     }
 }

@@ -4,11 +4,12 @@ use super::actions::{bits, is_programs};
 use super::delivery::deliver;
 use super::masks::Borrowed;
 use super::pending::{PROCESS, reconsider};
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::state::signals::Information;
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -33,7 +34,7 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
             if deadline <= now() {
                 return Err(libc::EAGAIN);
             }
-            let me = engine().sched.fiber;
+            let me = running_fiber();
             timers::set(me, timers::late(me, deadline, 0));
         }
         current().signals.awaited = set;
