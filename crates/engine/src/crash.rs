@@ -10,7 +10,7 @@ use crate::engine::{self, active, engine};
 use crate::hot::hot;
 use crate::memory;
 use crate::recorder::region;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::stack_here;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
@@ -36,7 +36,7 @@ fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
     let _e = engine();
     let Some(outer) = outer else { return Vec::new() };
     let registers =
-        if fiber == running_fiber() { Registers::here() } else { Registers::saved(fibers()[fiber].saved_sp()) };
+        if fiber == running_fiber() { Registers::here() } else { Registers::saved(FIBERS[fiber].saved_sp()) };
     registers.between(pc, outer)
 }
 
@@ -71,23 +71,24 @@ fn end(why: End) -> ! {
 
 fn stack_of(fiber: usize) -> Vec<u64> {
     let _e = engine();
-    let top = if fiber == running_fiber() { hot!().frames } else { fibers()[fiber].frames };
-    fibers()[fiber].calls(top).take(64).collect()
+    let top = if fiber == running_fiber() { hot!().frames } else { FIBERS[fiber].frames.get() };
+    FIBERS[fiber].calls(top).take(64).collect()
 }
 
 /// Is it blocked, or polling in a spin?
 fn waits(fiber: usize) -> bool {
-    let f = &fibers()[fiber];
-    f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. } | Wait::Io { .. })
+    let f = &FIBERS[fiber];
+    f.state.get() == State::Blocked
+        || f.state.get() == State::Running && matches!(f.wait.get(), Wait::Retry { .. } | Wait::Io { .. })
 }
 
 fn waiters() -> Vec<Waiter> {
-    (0..fibers().len()).filter(|f| waits(*f)).map(waiter).collect()
+    (0..FIBERS.len()).filter(|f| waits(*f)).map(waiter).collect()
 }
 
 fn waiter(fiber: usize) -> Waiter {
-    let f = &fibers()[fiber];
-    let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
+    let f = &FIBERS[fiber];
+    let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait.get() {
         Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
@@ -97,7 +98,7 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Nothing => ("nothing", 0, Vec::new()),
     };
     let mut stack = stack_of(fiber);
-    let called_at = match f.blocked_at {
+    let called_at = match f.blocked_at.get() {
         // A sleep does not note where it was called.
         0 if fiber != running_fiber() => innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0),
         at => at,
@@ -137,11 +138,11 @@ fn unseen(pc: u64, sp: u64) -> ! {
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
     let _e = engine();
-    let runs = |f: &usize| fibers()[*f].state == State::Running && !waits(*f);
+    let runs = |f: &usize| FIBERS[*f].state.get() == State::Running && !waits(*f);
     let mut running: Vec<Running> =
-        (0..fibers().len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
+        (0..FIBERS.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
-        let fiber = &fibers()[r.thread as usize];
+        let fiber = &FIBERS[r.thread as usize];
         let place = match r.thread as usize == running_fiber() {
             true => Some(pc),
             // It has left its CPU's turn in a hook that the program called.
@@ -236,7 +237,7 @@ fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
     let overflow = signal == libc::SIGSEGV
-        && address.is_some_and(|at| stacks::overflowed(fibers()[thread as usize].thread.slot, at, sp));
+        && address.is_some_and(|at| stacks::overflowed(FIBERS[thread as usize].thread.slot.get(), at, sp));
     end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
 }
 

@@ -37,9 +37,12 @@ fn take(pc: u64, what: What, clock: Ticks, due: &mut Ticks) {
         let (stack, cycles) = (samples.stack(&frames), samples.next(due, clock));
         samples.parallelism.sample(at, |begin| on_cpus(at, begin));
         // The sample may have fallen due in a skip, which is over by now. What is longer than the sample is another's.
-        let skipped = (fiber.spins.unsampled / TICKS_PER_CYCLE).min(cycles);
-        fiber.spins.unsampled -= skipped * TICKS_PER_CYCLE;
+        let skipped = fiber.spins.with(|spins| {
+            let skipped = (spins.unsampled / TICKS_PER_CYCLE).min(cycles);
+            spins.unsampled -= skipped * TICKS_PER_CYCLE;
+            skipped
+        });
         let blocks = if clock - at < cost { (cycles - skipped) * TICKS_PER_CYCLE / cost } else { 0 };
-        fiber.samples.add(Sample { at, stack, what, cycles, blocks }, skipped, samples);
+        fiber.samples.with(|own| own.add(Sample { at, stack, what, cycles, blocks }, skipped, samples));
     });
 }

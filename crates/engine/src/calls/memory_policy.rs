@@ -51,7 +51,7 @@ fn has_no_effect(pc: u64) {
 
 pub fn set(mode: u64, mask: u64, most: u64, pc: u64) -> Result {
     sched::enter_kernel();
-    current().policy = checked(mode, mask, most)?;
+    current().policy.set(checked(mode, mask, most)?);
     has_no_effect(pc);
     Ok(0)
 }
@@ -65,7 +65,7 @@ pub fn bind(mode: u64, mask: u64, most: u64, pc: u64) -> Result {
 
 pub fn get(mode: u64, mask: u64, most: u64, address: u64, flags: u64) -> Result {
     sched::enter_kernel();
-    let policy = current().policy;
+    let policy = current().policy.get();
     let (told, nodes) = match flags {
         0 => (policy.mode, policy.nodes),
         ALLOWED => (0, all_nodes()),

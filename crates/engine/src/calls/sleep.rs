@@ -30,7 +30,7 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
     while deadline > now() {
         timers::set(running_fiber(), deadline);
         sched::block(wait);
-        if current().woken == Woken::Signal {
+        if current().woken.get() == Woken::Signal {
             cancel::test();
             if let Some(restarts) = crate::threads::signals::delivery::deliver(0) {
                 return Err(Interrupted { restarts });
@@ -80,7 +80,7 @@ fn give_way() -> c_int {
     if engine().sim.cpus[running_cpu() as usize].ready.is_empty() {
         // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
         hot!().called = called;
-        current().spins.rested(begin, hot!().clock);
+        current().spins.with(|spins| spins.rested(begin, hot!().clock));
     }
     sched::give_way(usize::MAX);
     0

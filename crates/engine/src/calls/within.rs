@@ -7,7 +7,7 @@ use crate::account::host;
 use crate::calls::io;
 use crate::engine::{active, engine, note, now};
 use crate::frees;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::store_buffer::write_value;
 use crate::scheduling::{placing, sched};
@@ -159,8 +159,8 @@ const LIBRARY: &str = "dlopen";
 /// Wakes the threads that wait for a mutex of libc's.
 fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
-    let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
-    let waiting: Vec<usize> = fibers().iter().filter(waiting).map(|f| f.id).collect();
+    let waiting = |f: &&crate::scheduling::fiber::Fiber| f.state.get() == State::Blocked && waits(f.wait.get());
+    let waiting: Vec<usize> = FIBERS.iter().filter(waiting).map(|f| f.id.get()).collect();
     waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), engine().sim.wakes.next(fiber)));
 }
 

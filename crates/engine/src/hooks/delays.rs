@@ -4,7 +4,7 @@
 use crate::account::freed;
 use crate::engine::{engine, launch};
 use crate::hot::hot;
-use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
+use crate::scheduling::fiber::{FIBERS, Fiber, State, Wait, current, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
 use crate::state::scheduler::{running_cpu, running_fiber};
@@ -29,7 +29,7 @@ pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     let (cpu, tag) = (running_cpu(), tag_of(address));
     match what {
         AccessKind::Read => {
-            current().spins.note_read(address);
+            current().spins.with(|spins| spins.note_read(address));
             tag.private_cpu() == Some(cpu)
         }
         _ => tag == Tag::private_dirty(cpu),
@@ -54,7 +54,7 @@ fn step(atomic: bool, pc: u64) {
     if hot!().clock >= PERTURB.with(|p| p.look_around) {
         look_around(pc);
     }
-    if current().spins.spinning() {
+    if current().spins.with(|spins| spins.spinning()) {
         // A waiting thread loses nothing by waiting longer.
         return;
     }
@@ -111,8 +111,10 @@ pub fn look_around(pc: u64) {
 
 /// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
 fn all_had_a_turn(since: Ticks) -> bool {
-    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
-    fibers().iter().all(|fiber| looked(fiber))
+    let looked = |f: &Fiber| {
+        f.state.get() != State::Ready || f.off_cpu_since.get() > since + f.spins.with(|spins| spins.period())
+    };
+    FIBERS.iter().all(looked)
 }
 
 /// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
@@ -120,13 +122,13 @@ fn all_had_a_turn(since: Ticks) -> bool {
 fn all_look() -> bool {
     let e = engine();
     let guesses = shown::all_accesses() || launch().explores;
-    let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
-    let looks = |f: &Fiber| match f.state {
+    let spins = |f: &Fiber| {
+        if guesses { f.spins.with(|spins| spins.spinning()) } else { f.spins.with(|spins| spins.goes_on()) }
+    };
+    let looks = |f: &Fiber| match f.state.get() {
         State::Running | State::Ready => spins(f),
-        State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
+        State::Blocked => !matches!(f.wait.get(), Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
-    e.sim.timers.is_empty()
-        && fibers().iter().all(|fiber| looks(fiber))
-        && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
+    e.sim.timers.is_empty() && FIBERS.iter().all(looks) && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
 }

@@ -6,7 +6,7 @@ use crate::code::unwind::Registers;
 use crate::engine::engine;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::stacks;
 use crate::state::scheduler::running_fiber;
 use alloc::collections::BTreeSet;
@@ -113,17 +113,17 @@ fn runs(thread: usize) -> bool {
 
 /// The registers of a thread that does not run.
 fn saved(thread: usize) -> Registers {
-    Registers::saved(fibers()[thread].saved_sp())
+    Registers::saved(FIBERS[thread].saved_sp())
 }
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
     let _e = engine();
-    let fiber = &fibers()[thread];
+    let fiber = &FIBERS[thread];
     let (innermost, top) = if thread == running_fiber() {
         (pc, hot!().frames.cast_const())
     } else {
-        (fiber.blocked_at, fiber.frames.cast_const())
+        (fiber.blocked_at.get(), fiber.frames.get().cast_const())
     };
     core::iter::once(innermost).chain(fiber.calls(top)).collect()
 }

@@ -20,7 +20,7 @@ pub extern "C" fn at_limit(pc: u64) {
         return;
     }
     let cpu = running_cpu();
-    current().spins.enters(pc);
+    current().spins.with(|spins| spins.enters(pc));
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
     crate::ending::stop_if_asked(pc);

@@ -14,14 +14,16 @@ const EVERY: u32 = 4_000_000;
 /// To be called at times that do not depend on samples. A thread that polls while a timer is set waits for that.
 pub fn check() {
     let clock = hot!().clock;
-    let spins = &mut current().spins;
-    let known = spins.has_spun();
-    let polls = &mut spins.polls;
-    if clock < polls.next || !engine().sim.timers.is_empty() {
-        return;
+    let on = current().spins.with(|spins| {
+        if clock < spins.polls.next || !engine().sim.timers.is_empty() {
+            return None;
+        }
+        let first = spins.polls.next == 0;
+        let on = !first && !spins.has_spun();
+        spins.polls = Polls { next: clock + ticks(EVERY), on, others: 0 };
+        Some(on)
+    });
+    if let Some(on) = on {
+        show_reads(on);
     }
-    let first = polls.next == 0;
-    let on = !first && !known;
-    *polls = Polls { next: clock + ticks(EVERY), on, others: 0 };
-    show_reads(on);
 }

@@ -61,7 +61,7 @@ fn sample_wait(pc: u64) {
 fn account(effects: &Effects, access: &Access) {
     let outcome = &effects.outcome;
     if outcome.stall > 0 {
-        current().time.stall += outcome.stall;
+        current().stalled(outcome.stall);
     }
     let (pc, kind, _) = parts(access.origin);
     if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {

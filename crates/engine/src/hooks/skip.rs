@@ -8,12 +8,13 @@ use crate::engine::ticks_of;
 use crate::hooks::decoded;
 use crate::hooks::delays;
 use crate::hot::hot;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::current;
 use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::shown;
+use crate::scheduling::spin::Spins;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
-use crate::state::scheduler::{SCHED, running_fiber};
+use crate::state::scheduler::SCHED;
 use crate::storage::relayout::simulated;
 use corefold_block::turn::Look;
 use corefold_model::Ticks;
@@ -29,27 +30,31 @@ const DOUBLINGS: u32 = 5;
 /// Returns whether it did; then it has to read again.
 pub fn skip() -> bool {
     let _e = engine();
-    let spins = &fibers()[running_fiber()].spins;
-    skip_as(Spin { period: spins.period(), lines: spins.lines(), read: spins.read() }, None).is_some()
+    let known = |spins: &mut Spins| Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
+    skip_as(current().spins.with(known), None).is_some()
 }
 
 /// The same of a loop whose turns are known from its code: this look has just found its value again.
 pub fn skip_turns(look: &Look) -> bool {
-    let spins = &mut current().spins;
-    if !spins.spinning() || hot!().traced != 0 || shown::all_accesses() {
+    if hot!().traced != 0 || shown::all_accesses() {
         return false;
     }
-    let Some(registers) = spins.registers() else { return false };
-    let Some(turns) = spins.decoded.of(look, &registers, decoded::spin) else { return false };
-    spins.are_alike(look.pc);
+    let known = current().spins.with(|spins| {
+        let registers = spins.spinning().then(|| spins.registers()).flatten()?;
+        let turns = spins.decoded.of(look, &registers, decoded::spin)?;
+        spins.are_alike(look.pc);
+        Some((registers, turns))
+    });
+    let Some((registers, turns)) = known else { return false };
     let Some(period) = decoded::period(look.pc) else { return false };
     let line = line_start(simulated(look.address, look.size.into()));
     let mut spin = Spin { period, lines: Default::default(), read: Default::default() };
     spin.lines[0].line = line;
     let Some(time) = skip_as(spin, Some(look.pc)) else { return false };
-    let spins = &mut current().spins;
-    spins.captured.registers = turns.after(&registers, time / period);
-    spins.watches_anew();
+    current().spins.with(|spins| {
+        spins.captured.registers = turns.after(&registers, time / period);
+        spins.watches_anew();
+    });
     true
 }
 
@@ -61,17 +66,17 @@ fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
         return None;
     }
     let cpu = e.sim.cpu;
-    let longest = ticks_of(FIRST_NS << fibers()[running_fiber()].spins.skips().min(DOUBLINGS));
+    let longest = ticks_of(FIRST_NS << current().spins.with(|spins| spins.skips()).min(DOUBLINGS));
     let from = hot!().clock;
     if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
         return None;
     }
-    current().spins.begins_skip(decoded.map(|pc| (pc, spin.period)));
-    current().samples.skips(from);
+    current().spins.with(|spins| spins.begins_skip(decoded.map(|pc| (pc, spin.period))));
+    current().samples.with(|samples| samples.skips(from));
     sched::sync();
     end(cpu, hot!().clock);
     let skipped = hot!().clock - from;
-    let place = current().spins.place();
+    let place = current().spins.with(|spins| spins.place());
     sample::take_due(place, What::Stall);
     lease::set_limit();
     delays::look_around(place);

@@ -10,7 +10,7 @@ use crate::counts::sites::SITES;
 use crate::engine::{active, engine, now};
 use crate::recorder::progress;
 use crate::recorder::record;
-use crate::scheduling::fiber::{State, fibers};
+use crate::scheduling::fiber::{FIBERS, State};
 use crate::scheduling::spin_skip;
 use alloc::boxed::Box;
 use corefold_model::Ticks;
@@ -49,7 +49,7 @@ fn forget_so_far() {
     let e = engine();
     spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    fibers().iter_mut().for_each(|fiber| {
+    FIBERS.iter().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
@@ -58,8 +58,8 @@ fn forget_so_far() {
     LOCKS.with(|locks| locks.clear());
     PACE.with(|pace| *pace = Pace::NOTHING);
     progress::clear();
-    for fiber in fibers().iter_mut() {
-        let clock = if fiber.state == State::Running { e.sim.clock_of(fiber.cpu, now()) } else { now() };
+    for fiber in FIBERS.iter() {
+        let clock = if fiber.state.get() == State::Running { e.sim.clock_of(fiber.cpu.get(), now()) } else { now() };
         fiber.restart_accounts(clock);
     }
 }

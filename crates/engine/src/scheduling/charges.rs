@@ -25,7 +25,7 @@ pub fn charge_late(cpu: u32) {
 /// Charges a wait.
 pub fn charge(blame: &Blame, record: Option<u32>) {
     let cpu = running_cpu();
-    current().time.stall += blame.stall;
+    current().stalled(blame.stall);
     let (pc, kind, size) = parts(blame.origin);
     SITES.with(|sites| match record {
         Some(index) => sites.at(index, pc, kind, blame.address, size, cpu).stall += blame.stall,

@@ -15,7 +15,7 @@ pub fn set_limit() {
 /// Where the running thread's spin is looked into, each block is an event.
 #[inline]
 fn watch() {
-    if current().spins.watches() {
+    if current().spins.with(|spins| spins.watches()) {
         hot!().limit = 0;
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many threads are on CPUs: see [`corefold_sim::Parallelism`].
 use crate::engine::engine;
-use crate::scheduling::fiber::{Fiber, fibers};
+use crate::scheduling::fiber::{FIBERS, Fiber};
 use corefold_model::Ticks;
 use corefold_sim::Cpu;
 
@@ -11,9 +11,8 @@ pub fn on_cpus(clock: Ticks, begin: Ticks) -> u64 {
     // One that has been woken has its CPU already, and begins later.
     let begun = |fiber: &Fiber| fiber.began_on_cpu() <= clock;
     let runs = |(number, cpu): &(usize, &Cpu)| {
-        cpu.thread.is_some_and(|thread| {
-            sim.skips.since(*number).is_none_or(|since| since >= begin) && begun(&fibers()[thread])
-        })
+        cpu.thread
+            .is_some_and(|thread| sim.skips.since(*number).is_none_or(|since| since >= begin) && begun(&FIBERS[thread]))
     };
     sim.cpus.iter().enumerate().filter(runs).count() as u64
 }

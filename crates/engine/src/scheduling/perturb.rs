@@ -6,7 +6,7 @@
 use crate::carrier::Carrier;
 use crate::engine::engine;
 use crate::hot::hot;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -46,7 +46,7 @@ fn recorded(delay: &Delay) -> HeldUp {
 
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
 pub fn late(fiber: usize, time: Ticks) -> Ticks {
-    let blocked_at = fibers()[fiber].blocked_at;
+    let blocked_at = FIBERS[fiber].blocked_at.get();
     engine().sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time))
 }
 

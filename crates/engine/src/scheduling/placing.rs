@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPU a thread goes to when it can run, and when it gets it.
 use crate::engine::{engine, launch};
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::fibers;
 use crate::scheduling::lease::set_limit;
 use crate::scheduling::outside;
 use crate::scheduling::store_buffer;
@@ -28,7 +28,7 @@ fn distance(a: usize, b: usize) -> u32 {
 /// Takes a fiber from another CPU's run queue that may run on this one: of the nearest such CPUs, from the longest queue.
 fn steal(cpu: usize) -> Option<usize> {
     let e = engine();
-    let first = |c: usize| e.sim.cpus[c].ready.iter().position(|f| fibers()[*f].may_run_on(cpu));
+    let first = |c: usize| e.sim.cpus[c].ready.iter().position(|f| FIBERS[*f].may_run_on(cpu));
     let some = (0..e.sim.cpus.len()).filter_map(|c| Some((c, first(c)?)));
     let (from, at) = some.min_by_key(|(c, _)| (distance(cpu, *c), Reverse(e.sim.cpus[*c].ready.len()), *c))?;
     e.sim.cpus[from].ready.remove(at)
@@ -38,8 +38,8 @@ fn steal(cpu: usize) -> Option<usize> {
 /// if there is one as near.
 fn nearest_idle(fiber: usize, idle: impl Fn(&usize) -> bool) -> Option<usize> {
     let e = engine();
-    let (home, count) = (fibers()[fiber].cpu, e.sim.cpus.len());
-    let allowed = |c: &usize| fibers()[fiber].may_run_on(*c);
+    let (home, count) = (FIBERS[fiber].cpu.get(), e.sim.cpus.len());
+    let allowed = |c: &usize| FIBERS[fiber].may_run_on(*c);
     if allowed(&home) && idle(&home) {
         return Some(home);
     }
@@ -80,7 +80,7 @@ fn put(fiber: usize, cpu: usize, clock: Ticks, busy: bool) {
     let since = slot.clock;
     e.sim.clocks.push(since, cpu as u32);
     let first = e.sim.threads[fiber].begin(since);
-    fibers()[fiber].comes_back(cpu, since, first);
+    FIBERS[fiber].comes_back(cpu, since, first);
     if !busy {
         e.sim.cpus[cpu].busy_from = since;
         spin_skip::sibling_changes(cpu, since);
@@ -94,13 +94,13 @@ pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
     store_buffer::commit_own();
     perturb::worked();
     let latency = latency + perturb::late(fiber, at + latency);
-    let home = fibers()[fiber].cpu;
-    fibers()[fiber].state = State::Ready;
+    let home = FIBERS[fiber].cpu.get();
+    FIBERS[fiber].state.set(State::Ready);
     let idle = |c: &usize| e.sim.cpus[*c].thread.is_none() && e.sim.cpus[*c].ready.is_empty();
     match nearest_idle(fiber, idle) {
         Some(cpu) => place(fiber, cpu, at + latency),
         None => {
-            let allowed = (0..e.sim.cpus.len()).filter(|c| fibers()[fiber].may_run_on(*c));
+            let allowed = (0..e.sim.cpus.len()).filter(|c| FIBERS[fiber].may_run_on(*c));
             let cpu = allowed.min_by_key(|c| (*c != home, distance(home, *c))).unwrap_or(home);
             line_up(fiber, cpu, at, latency);
             spin_skip::disturbed(cpu, at);

@@ -12,7 +12,7 @@ use crate::scheduling::charges;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::fiber::goes_away;
 use crate::scheduling::fiber::{self, State, Wait};
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::foreign_stack;
 use crate::scheduling::lease::set_limit;
 use crate::scheduling::outside;
@@ -49,8 +49,8 @@ pub fn alone() -> bool {
 /// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
 pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
     let e = engine();
-    let mut others = fibers().iter().filter(|f| f.id != running_fiber());
-    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
+    let mut others = FIBERS.iter().filter(|f| f.id.get() != running_fiber());
+    others.all(|f| matches!(f.state.get(), State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
 }
 
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
@@ -77,15 +77,15 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     if store_buffer::any_of(left) {
         unhooked::others_run(left);
     }
-    fibers()[from].frames = hot.frames;
-    fibers()[from].wrote = hot.wrote;
+    FIBERS[from].frames.set(hot.frames);
+    FIBERS[from].wrote.set(hot.wrote);
     SCHED.fiber.set(to);
     SCHED.cpu.set(cpu as u32);
     e.sim.run(cpu, clock, hot);
     trace::runs(to);
-    hot.frames = fibers()[to].frames;
-    hot.wrote = fibers()[to].wrote;
-    hot.captured = &raw mut fibers()[to].spins.captured;
+    hot.frames = FIBERS[to].frames.get();
+    hot.wrote = FIBERS[to].wrote.get();
+    hot.captured = FIBERS[to].captured();
     let changes = store_buffer::view_changes(cpu);
     if from == to {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
@@ -112,7 +112,7 @@ pub fn give_way(after: usize) {
     }
     quiesce();
     let clock = hot!().clock;
-    current().state = State::Ready;
+    current().state.set(State::Ready);
     goes_away(me, clock);
     s.queue(me, s.cpu, after);
     leave_cpu();
@@ -128,9 +128,9 @@ pub fn block(wait: Wait) {
     }
     goes_away(running_fiber(), hot!().clock);
     let fiber = current();
-    fiber.state = State::Blocked;
-    fiber.wait = wait;
-    fiber.woken = crate::scheduling::fiber::Woken::Thread;
+    fiber.state.set(State::Blocked);
+    fiber.wait.set(wait);
+    fiber.woken.set(crate::scheduling::fiber::Woken::Thread);
     leave_cpu();
     fiber::place_sleeps();
 }
@@ -139,10 +139,10 @@ pub fn block(wait: Wait) {
 fn is_kept(wait: Wait) {
     let me = running_fiber();
     timers::cancel(me);
-    current().wait = wait;
+    current().wait.set(wait);
     fiber::forget_futex(me);
-    current().wait = Wait::Nothing;
-    current().woken = crate::scheduling::fiber::Woken::Signal;
+    current().wait.set(Wait::Nothing);
+    current().woken.set(crate::scheduling::fiber::Woken::Signal);
 }
 
 /// The running thread makes a system call: its outstanding accesses complete, CPUs that are behind run.
@@ -182,13 +182,13 @@ pub fn leave_cpu() {
 pub fn adopt_first() {
     let e = engine();
     e.sim.cpus[0].thread = Some(0);
-    fibers()[0].state = State::Running;
+    FIBERS[0].state.set(State::Running);
     e.sim.threads[0] = Runtime::first(0);
-    crate::fs_base::write_cpu_id(fibers()[0].fs, 0);
+    crate::fs_base::write_cpu_id(FIBERS[0].fs.get(), 0);
     e.sim.use_tags(hot!());
-    hot!().frames = fibers()[0].frames;
+    hot!().frames = FIBERS[0].frames.get();
     hot!().frame_step = 8;
-    hot!().captured = &raw mut fibers()[0].spins.captured;
+    hot!().captured = FIBERS[0].captured();
     set_limit();
 }
 
@@ -200,7 +200,7 @@ pub fn finish_current() {
     store_buffer::commit_own();
     let _e = engine();
     SCHED.leaving.set(Some(running_fiber()));
-    current().state = State::Finished;
+    current().state.set(State::Finished);
     goes_away(running_fiber(), hot!().clock);
     leave_cpu();
 }
@@ -242,13 +242,13 @@ fn fire_due() {
 
 /// The fiber's timer has come: a sleep is over, or a wait has timed out.
 fn timer_fired(fiber: usize, time: Ticks) {
-    let f = &mut fibers()[fiber];
-    f.timer = 0;
-    if f.state != State::Blocked {
+    let f = &FIBERS[fiber];
+    f.timer.set(0);
+    if f.state.get() != State::Blocked {
         return;
     }
-    f.woken = Woken::Timer;
-    f.slept.asked += time.saturating_sub(f.off_cpu_since);
+    f.woken.set(Woken::Timer);
+    f.slept.with(|slept| slept.asked += time.saturating_sub(f.off_cpu_since.get()));
     fiber::forget_futex(fiber);
     placing::wake(fiber, time, engine().sim.wakes.next(fiber));
 }
@@ -256,11 +256,11 @@ fn timer_fired(fiber: usize, time: Ticks) {
 /// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
 pub fn obey_affinity(fiber: usize) {
     let e = engine();
-    let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
+    let (state, cpu) = (FIBERS[fiber].state.get(), FIBERS[fiber].cpu.get());
     let now = hot!().clock;
     let latency = ticks(launch().machine.system.context_switch);
     match state {
-        State::Running if fibers()[fiber].may_run_on(cpu) => {}
+        State::Running if FIBERS[fiber].may_run_on(cpu) => {}
         State::Running if fiber == running_fiber() => {
             drain();
             goes_away(fiber, hot!().clock);

@@ -5,9 +5,10 @@
 //! registers and stack are the same after an iteration as before it.
 use crate::counts::samples::SAMPLES;
 use crate::engine::engine;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::lease;
 use corefold_model::Ticks;
+use corefold_recording::Time;
 
 /// The CPU's skip, if any, ends at `clock`: accounts for it.
 pub fn end(cpu: usize, clock: Ticks) {
@@ -16,11 +17,11 @@ pub fn end(cpu: usize, clock: Ticks) {
     let Some(skipped) = e.sim.end_skip(cpu, clock) else { return };
     SAMPLES.with(|samples| samples.parallelism.skip_ends(from, clock));
     let Some(fiber) = e.sim.cpus[cpu].thread else { return };
-    let fiber = &mut fibers()[fiber];
-    fiber.spins.skipped(skipped.time);
-    fiber.time.spin += skipped.time;
+    let fiber = &FIBERS[fiber];
+    fiber.spins.with(|spins| spins.skipped(skipped.time));
+    fiber.time.update(|time| Time { spin: time.spin + skipped.time, ..time });
     if skipped.disturbed {
-        fiber.spins.disturbed();
+        fiber.spins.with(|spins| spins.disturbed());
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::engine::{active, launch};
 use crate::process_id;
 use crate::real::real;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::sched;
 use crate::stand_in::{as_errno, stand_ins};
 use crate::state::scheduler::running_fiber;
@@ -28,7 +28,7 @@ pub fn numbered(thread: libc::pid_t) -> Option<usize> {
         return Some(running_fiber());
     }
     let fiber = usize::try_from(thread - number(0)).ok()?;
-    (fiber < fibers().len()).then_some(fiber)
+    (fiber < FIBERS.len()).then_some(fiber)
 }
 
 /// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
@@ -47,7 +47,7 @@ fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
 fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
-    fibers()[fiber].affinity = words;
+    FIBERS[fiber].affinity.with(|cpus| *cpus = words);
     sched::obey_affinity(fiber);
     0
 }
@@ -59,7 +59,7 @@ fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
     }
     sched::enter_kernel();
     crate::bytes::fill(into as u64, 0, bytes as u64);
-    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| FIBERS[fiber].may_run_on(*cpu)) {
         // SAFETY: within the caller's set.
         unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };
     }
@@ -76,7 +76,7 @@ pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
     // SAFETY: the program's attribute object; the set is as long as is said. All ones: none was set.
     let found = !attr.is_null() && unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } == 0;
     if !found || set.iter().all(|byte| *byte == 0xff) {
-        return Ok(current().affinity.clone());
+        return Ok(current().affinity.with(|affinity| affinity.clone()));
     }
     words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)
 }

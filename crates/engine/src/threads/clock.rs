@@ -3,7 +3,7 @@
 use crate::counts::pace::PACE;
 use crate::engine::{active, engine, now};
 use crate::hot::hot;
-use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::peek;
 use crate::state::scheduler::{running_cpu, running_fiber};
 use core::ffi::c_int;
@@ -24,7 +24,7 @@ pub fn nanoseconds() -> u64 {
     hot!().called = 1;
     PACE.with(|pace| pace.clock_reads += 1);
     let now = now();
-    current().watched.at(now);
+    current().watched.with(|watched| watched.at(now));
     nanoseconds_of(now)
 }
 
@@ -54,17 +54,17 @@ pub fn read(clock: c_int) -> Option<u64> {
 /// Ticks that the fiber has been on a CPU.
 pub fn ran(fiber: usize) -> Ticks {
     let e = engine();
-    e.sim.threads[fiber].until(e.sim.clock_of(fibers()[fiber].cpu, now()))
+    e.sim.threads[fiber].until(e.sim.clock_of(FIBERS[fiber].cpu.get(), now()))
 }
 
 /// Threads that have not ended.
 pub fn threads() -> usize {
-    fibers().iter().filter(|fiber| fiber.state != State::Finished).count()
+    FIBERS.iter().filter(|fiber| fiber.state.get() != State::Finished).count()
 }
 
 /// Ticks that all threads have been on CPUs.
 pub fn process_ran() -> Ticks {
-    (0..fibers().len()).map(ran).sum()
+    (0..FIBERS.len()).map(ran).sum()
 }
 
 /// The number of a clock that shows the CPU time of one thread, as Linux forms it from a thread id.
@@ -76,7 +76,7 @@ const PER_THREAD: c_int = 6;
 
 pub fn thread_of(clock: c_int) -> Option<usize> {
     let fiber = !(clock >> 3) as usize;
-    (clock < 0 && clock & 7 == PER_THREAD && fiber < fibers().len()).then_some(fiber)
+    (clock < 0 && clock & 7 == PER_THREAD && fiber < FIBERS.len()).then_some(fiber)
 }
 
 /// The ticks at which `clock` shows `nanoseconds`; what is past is 0.

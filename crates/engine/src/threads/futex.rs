@@ -6,8 +6,8 @@ use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::mappings::shared;
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
 use crate::state::scheduler::{SCHED, running_fiber};
@@ -55,9 +55,9 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     engine().sim.waiters.add(address, Waiter { thread: me, bits });
     // The lock's word may never be written by code with hooks: std's own is compiled without.
     crate::hooks::frames::note(object, call.pc);
-    current().blocked_at = call.pc;
+    current().blocked_at.set(call.pc);
     sched::block(Wait::Futex { address, object, call: call.name });
-    match current().woken {
+    match current().woken.get() {
         Woken::Timer => Waited::TimedOut,
         Woken::Thread => Waited::Woken,
         Woken::Signal => Waited::Interrupted(interrupted(call.pc)),
@@ -131,8 +131,9 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let mut count = 0;
     while count < moved {
         let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
-        if let Wait::Futex { address, .. } = &mut fibers()[waiter.thread].wait {
-            *address = to;
+        let wait = &FIBERS[waiter.thread].wait;
+        if let Wait::Futex { object, call, .. } = wait.get() {
+            wait.set(Wait::Futex { address: to, object, call });
         }
         engine().sim.waiters.add(to, waiter);
         count += 1;

@@ -2,10 +2,10 @@
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
 use crate::bytes;
 use crate::engine::note;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
-use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
+use crate::state::pthread::{NAME_BYTES as BYTES, Thread, TimerSlack};
 use crate::state::scheduler::running_fiber;
 use crate::sys;
 use core::ffi::{CStr, c_char, c_int};
@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char, c_int};
 /// What `fiber` is called: before it was given a name, what its creator was called.
 pub fn name(fiber: usize) -> [u8; BYTES] {
     let mut name = [0; BYTES];
-    match fibers()[fiber].thread.name {
+    match FIBERS[fiber].thread.name.get() {
         Some(given) => given,
         None => {
             // SAFETY: the call fills 16 bytes. The kernel thread that runs us has the program's name.
@@ -24,8 +24,8 @@ pub fn name(fiber: usize) -> [u8; BYTES] {
 }
 
 /// The new thread `child` is called as its creator is.
-pub fn inherit(child: &mut Thread) {
-    child.name = current().thread.name;
+pub fn inherit(child: &Thread) {
+    child.name.set(current().thread.name.get());
 }
 
 /// `text`, cut to what fits, as the kernel keeps it.
@@ -45,7 +45,7 @@ stand_ins! {
         }
         let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
-        fibers()[fiber].thread.name = Some(cut(text));
+        FIBERS[fiber].thread.name.set(Some(cut(text)));
         0
     }
 
@@ -68,7 +68,7 @@ stand_ins_at! {
                 // SAFETY: the caller's string.
                 let text = unsafe { CStr::from_ptr(a as *const c_char) }.to_bytes();
                 sched::enter_kernel();
-                current().thread.name = Some(cut(text));
+                current().thread.name.set(Some(cut(text)));
                 0
             }
             libc::PR_GET_NAME => {
@@ -78,13 +78,13 @@ stand_ins_at! {
             }
             libc::PR_SET_TIMERSLACK => {
                 sched::enter_kernel();
-                let slack = &mut current().thread.slack;
-                slack.own = if (a as i64) <= 0 { slack.usual } else { a };
+                let own = |usual| if (a as i64) <= 0 { usual } else { a };
+                current().thread.slack.update(|slack| TimerSlack { own: own(slack.usual), ..slack });
                 0
             }
             libc::PR_GET_TIMERSLACK => {
                 sched::enter_kernel();
-                current().thread.slack.own as c_int
+                current().thread.slack.get().own as c_int
             }
             // A sandbox would shut in the runtime too, which has to write the recording.
             libc::PR_SET_SECCOMP => {

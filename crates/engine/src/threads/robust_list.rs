@@ -2,7 +2,7 @@
 //! `set_robust_list`: a thread's own list of futexes that it holds, which the kernel goes through when the
 //! thread ends. (Robust pthread mutexes have their own, see [`robust`](super::robust).)
 use crate::hooks::atomics;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::program_memory::read_value;
 use crate::state::scheduler::running_fiber;
 use crate::threads::affinity;
@@ -20,7 +20,7 @@ pub fn set(head: u64, bytes: usize) -> i64 {
     if bytes != HEAD {
         return -i64::from(libc::EINVAL);
     }
-    current().thread.robust_list = head;
+    current().thread.robust_list.set(head);
     0
 }
 
@@ -28,7 +28,7 @@ pub fn get(thread: libc::pid_t, head: u64, bytes: u64) -> i64 {
     let Some(fiber) = affinity::numbered(thread) else { return -i64::from(libc::ESRCH) };
     // SAFETY: the caller's variables.
     unsafe {
-        *(head as *mut u64) = fibers()[fiber].thread.robust_list;
+        *(head as *mut u64) = FIBERS[fiber].thread.robust_list.get();
         *(bytes as *mut usize) = HEAD;
     }
     0
@@ -36,7 +36,7 @@ pub fn get(thread: libc::pid_t, head: u64, bytes: u64) -> i64 {
 
 /// The running thread ends: marks the futexes that it holds, and wakes one waiter of each.
 pub fn thread_ends() {
-    let head = core::mem::take(&mut current().thread.robust_list);
+    let head = current().thread.robust_list.take();
     if head == 0 {
         return;
     }

@@ -2,8 +2,8 @@
 //! What timers of the program count, and when they come due.
 use crate::carrier::Carrier;
 use crate::engine::{engine, now};
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::fibers;
 use crate::scheduling::timers;
 use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::Information;
@@ -129,7 +129,7 @@ impl Counts {
 
     /// Threads that run and are counted.
     pub fn running(self) -> u64 {
-        let runs = |fiber: &usize| matches!(fibers()[*fiber].state, State::Running | State::Ready);
+        let runs = |fiber: &usize| matches!(FIBERS[*fiber].state.get(), State::Running | State::Ready);
         match self {
             Counts::Time => 1,
             Counts::Process => engine().sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count() as u64,

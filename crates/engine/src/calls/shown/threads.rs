@@ -3,7 +3,7 @@
 use super::disk::{make_directory, remove, write};
 use super::tasks::{self, OF_THREAD};
 use crate::carrier::Carrier;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::state::scheduler::running_fiber;
 use crate::threads::{affinity, clock};
 use alloc::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub fn show(root: &str, thread: usize, file: &str) -> Option<String> {
 pub fn show_all(root: &str) {
     make_directory(&format!("{root}/task"));
     let known = SHOWN.with(|shown| shown.clone());
-    for thread in 0..fibers().len() {
+    for thread in 0..FIBERS.len() {
         let folder = format!("{root}/task/{}", affinity::number(thread));
         match (tasks::is_there(thread), known.contains(&thread)) {
             (true, false) => {

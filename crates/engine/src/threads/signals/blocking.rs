@@ -3,19 +3,19 @@
 use super::pending::{PROCESS, reconsider};
 use super::sending;
 use crate::engine::now;
-use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::bit;
 
 /// The running thread's mask is to be another.
 pub fn change(mask: u64) {
-    let before = core::mem::replace(&mut current().signals.mask, mask);
+    let before = current().signals.mask.replace(mask);
     mask_changed(before);
 }
 
 /// It was `before` up to now.
 pub fn mask_changed(before: u64) {
-    others_take_over(current().signals.mask & !before);
+    others_take_over(current().signals.mask.get() & !before);
     reconsider();
 }
 
@@ -26,10 +26,10 @@ fn others_take_over(blocked: u64) {
     for signal in signals {
         let me = running_fiber();
         let takes = |f: &usize| {
-            let fiber = &fibers()[*f];
-            *f != me && fiber.state != State::Finished && fiber.signals.wants(signal)
+            let fiber = &FIBERS[*f];
+            *f != me && fiber.state.get() != State::Finished && fiber.signals.wants(signal)
         };
-        if let Some(other) = (0..fibers().len()).find(takes) {
+        if let Some(other) = (0..FIBERS.len()).find(takes) {
             sending::tell(other, now());
         }
     }
@@ -37,9 +37,9 @@ fn others_take_over(blocked: u64) {
 
 /// The thread has ended: nothing is for it any more.
 pub fn thread_ends() {
-    let mine = &mut current().signals;
-    mine.mask = u64::MAX;
-    if core::mem::take(&mut mine.due) {
+    let mine = &current().signals;
+    mine.mask.set(u64::MAX);
+    if mine.due.take() {
         SCHED.signalled.update(|fibers| fibers - 1);
     }
     others_take_over(u64::MAX);
