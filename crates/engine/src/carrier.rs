@@ -23,7 +23,7 @@ impl<T> Carrier<T> {
     }
 
     /// Lends the value to `work`, which must not ask for it again, nor switch fibers.
-    #[inline]
+    #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         if self.lent.replace(true) {
             lent_twice();

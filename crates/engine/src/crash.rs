@@ -6,7 +6,7 @@ use crate::code;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::ending::{self, End, STOP};
-use crate::engine::{self, active, engine};
+use crate::engine::{self, active, sim};
 use crate::hot::hot;
 use crate::memory;
 use crate::recorder::region;
@@ -33,7 +33,6 @@ static ASKED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
 fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
-    let _e = engine();
     let Some(outer) = outer else { return Vec::new() };
     let registers =
         if fiber == running_fiber() { Registers::here() } else { Registers::saved(FIBERS[fiber].saved_sp()) };
@@ -70,7 +69,6 @@ fn end(why: End) -> ! {
 }
 
 fn stack_of(fiber: usize) -> Vec<u64> {
-    let _e = engine();
     let top = if fiber == running_fiber() { hot!().frames } else { FIBERS[fiber].frames.get() };
     FIBERS[fiber].calls(top).take(64).collect()
 }
@@ -117,7 +115,7 @@ fn waiter(fiber: usize) -> Waiter {
 fn timed_out(pc: u64) -> ! {
     let (running, waiters) = (running(pc), waiters());
     // If all wait and no timer is set, they wait for outside input.
-    let advances = !running.is_empty() || !engine().sim.timers.is_empty();
+    let advances = !running.is_empty() || !sim(|sim| sim.timers.is_empty());
     end_with(Status::TimedOut { running, waiters, advances, unseen: None }, EXIT_TIMED_OUT)
 }
 
@@ -137,7 +135,6 @@ fn unseen(pc: u64, sp: u64) -> ! {
 
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
-    let _e = engine();
     let runs = |f: &usize| FIBERS[*f].state.get() == State::Running && !waits(*f);
     let mut running: Vec<Running> =
         (0..FIBERS.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();

@@ -2,7 +2,7 @@
 //! Freed heap memory, in schedules drawn from a seed: accesses to it are reported, it is filled with a pattern,
 //! and it is not reused for a while.
 use crate::carrier::Carrier;
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
 use crate::scheduling::fiber::stack_here;
 use crate::scheduling::shown;
@@ -59,7 +59,7 @@ pub fn bury(object: Object, pc: u64) {
 
 /// Freed memory is not to be used again yet. Returns what is now instead.
 pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
-    let quarantine = engine().sim.delays.as_ref().map_or(0, |delays| delays.quarantine);
+    let quarantine = sim(|sim| sim.delays.as_ref().map_or(0, |delays| delays.quarantine));
     FREED.with(|freed| {
         freed.waiting.push_back(address);
         freed.bytes += bytes;

@@ -2,7 +2,7 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{engine, launch, note};
+use crate::engine::{launch, note, sim};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
@@ -105,7 +105,7 @@ pub fn move_pages(count: u64, pages: u64, nodes: u64, status: u64, pc: u64) -> R
 }
 
 fn node_of(address: u64) -> Option<c_int> {
-    engine().sim.model.home(address).map(c_int::from)
+    sim(|sim| sim.model.home(address)).map(c_int::from)
 }
 
 fn node_here() -> c_int {

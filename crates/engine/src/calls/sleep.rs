@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time.
-use crate::engine::{engine, now};
+use crate::engine::{now, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{failed, stand_ins};
-use crate::state::scheduler::{running_cpu, running_fiber};
+use crate::state::scheduler::running_fiber;
 use crate::threads::cancel;
 use crate::threads::clock;
 use core::ffi::{c_int, c_uint};
@@ -77,7 +77,7 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 fn give_way() -> c_int {
     let (called, begin) = (hot!().called, hot!().clock);
     sched::enter_kernel();
-    if engine().sim.cpus[running_cpu() as usize].ready.is_empty() {
+    if sim(|sim| sim.cpus[sim.cpu].ready.is_empty()) {
         // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
         hot!().called = called;
         current().spins.with(|spins| spins.rested(begin, hot!().clock));

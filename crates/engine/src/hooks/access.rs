@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
@@ -100,7 +100,7 @@ pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> 
 pub fn issue(event: &mut Event) -> Effects {
     let mut effects = Effects::default();
     loop {
-        engine().sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects);
+        sim(|sim| sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects));
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;
@@ -199,7 +199,6 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 /// The same of a read-modify-write that `asks` for something: see [`Look::asks`](crate::scheduling::look::Look::asks).
 pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address, pc);
-    let _engine = engine();
     let fiber = current();
     let cpu = running_cpu();
     let (at, stall) = (hot!().clock, fiber.time.get().stall);
@@ -257,7 +256,6 @@ fn hides_stores() {
 /// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
-    let _engine = engine();
     let fiber = current();
     let (cpu, what, at, stall) = (running_cpu(), AccessKind::Rmw, hot!().clock, fiber.time.get().stall);
     let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };

@@ -9,7 +9,7 @@
 use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
-use crate::engine::{computed, engine, launch};
+use crate::engine::{computed, launch, sim};
 use crate::hooks::delays;
 use crate::hooks::results;
 use crate::hooks::rounds;
@@ -103,7 +103,7 @@ impl Slow {
         deep(|| Slow {
             pauses: corefold_block::pauses(&Mapped, pc),
             unhooked: unhooked::learn(pc),
-            is_held_up: engine().sim.delays.is_some() && unhooked::may_call(pc),
+            is_held_up: sim(|sim| sim.delays.is_some()) && unhooked::may_call(pc),
             results_matter: results::matter(pc),
         })
     }
@@ -221,7 +221,7 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
 
 /// Counts what the running CPU has run for, once that is enough.
 pub fn count_cycles() {
-    if let Some(passed) = engine().sim.take_counted(hot!().clock) {
+    if let Some(passed) = sim(|sim| sim.take_counted(hot!().clock)) {
         with(|branches| branches.time_passes(passed / TICKS_PER_CYCLE));
     }
 }

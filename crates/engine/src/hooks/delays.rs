@@ -2,7 +2,7 @@
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
 use crate::account::freed;
-use crate::engine::{engine, launch};
+use crate::engine::{launch, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::{FIBERS, Fiber, State, Wait, current, goes_away};
 use crate::scheduling::perturb::PERTURB;
@@ -58,10 +58,13 @@ fn step(atomic: bool, pc: u64) {
         // A waiting thread loses nothing by waiting longer.
         return;
     }
-    let s = &mut engine().sim;
-    let waits = !s.cpus[s.cpu].ready.is_empty();
-    let Some(delays) = &mut s.delays else { return };
-    match delays.step(running_fiber(), atomic, waits, pc, hot!().clock) {
+    let step = sim(|sim| {
+        let waits = !sim.cpus[sim.cpu].ready.is_empty();
+        let delays = sim.delays.as_mut()?;
+        Some(delays.step(running_fiber(), atomic, waits, pc, hot!().clock))
+    });
+    let Some(step) = step else { return };
+    match step {
         Step::Nothing => {}
         Step::Preempted => {
             sched::give_way(usize::MAX);
@@ -73,15 +76,16 @@ fn step(atomic: bool, pc: u64) {
 
 /// The running CPU is busy with something else for a while; its thread waits, and others continue.
 fn hold_up(length: Ticks) {
-    let e = engine();
-    let (cpu, clock) = (e.sim.cpu, hot!().clock);
+    let (cpu, clock) = (running_cpu() as usize, hot!().clock);
     let me = running_fiber();
     goes_away(me, clock);
     hot!().clock = clock + length;
-    let first = e.sim.threads[me].begin(clock + length);
+    let first = sim(|sim| sim.threads[me].begin(clock + length));
     current().comes_back(cpu, clock + length, first);
-    e.sim.cpus[cpu].next_sample += length;
-    e.sim.cpus[cpu].counted += length;
+    sim(|sim| {
+        sim.cpus[cpu].next_sample += length;
+        sim.cpus[cpu].counted += length;
+    });
     sched::sync();
 }
 
@@ -89,7 +93,7 @@ fn hold_up(length: Ticks) {
 pub fn look_around(pc: u64) {
     let clock = hot!().clock;
     let (most, next) = PERTURB.with(|p| (p.most, p.look_around));
-    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > most {
+    if clock.saturating_sub(sim(|sim| sim.delays.as_ref().map_or(0, |delays| delays.total))) > most {
         crate::ending::livelock(pc, false);
     }
     if !shown::all_accesses() && clock < next {
@@ -120,7 +124,6 @@ fn all_had_a_turn(since: Ticks) -> bool {
 /// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
 /// natively: then only a loop counts that cannot end by itself, as no register changes in it.
 fn all_look() -> bool {
-    let e = engine();
     let guesses = shown::all_accesses() || launch().explores;
     let spins = |f: &Fiber| {
         if guesses { f.spins.with(|spins| spins.spinning()) } else { f.spins.with(|spins| spins.goes_on()) }
@@ -130,5 +133,5 @@ fn all_look() -> bool {
         State::Blocked => !matches!(f.wait.get(), Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
-    e.sim.timers.is_empty() && FIBERS.iter().all(looks) && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
+    sim(|sim| sim.timers.is_empty()) && FIBERS.iter().all(looks) && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
 }

@@ -3,7 +3,6 @@
 use crate::carrier::Carrier;
 use crate::code::innermost::{call_of_library, is_programs};
 use crate::code::unwind::Registers;
-use crate::engine::engine;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
 use crate::scheduling::fiber::FIBERS;
@@ -118,7 +117,6 @@ fn saved(thread: usize) -> Registers {
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
-    let _e = engine();
     let fiber = &FIBERS[thread];
     let (innermost, top) = if thread == running_fiber() {
         (pc, hot!().frames.cast_const())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
-use crate::engine::{engine, slot_of};
+use crate::engine::{sim, slot_of};
 use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::program_memory::ProgramMemory;
@@ -23,7 +23,7 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
     let (cpu, size) = (running_cpu(), size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
-    let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);
+    let served = sim(|sim| sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects));
     if served {
         settle(&effects, &access);
     }

@@ -2,7 +2,7 @@
 //! The running CPU's clock has reached its limit: what was put off until then is done.
 use crate::account::sample;
 use crate::counts::samples::What;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hooks::branches;
 use crate::hooks::delays;
 use crate::hooks::polls;
@@ -27,11 +27,11 @@ pub extern "C" fn at_limit(pc: u64) {
     outside::take_signals();
     delays::look_around(pc);
     sample::take_due(pc, What::Compute);
-    if !engine().sim.is_due(hot!().clock) {
+    if !sim(|sim| sim.is_due(hot!().clock)) {
         // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
         return lease::sampled();
     }
-    hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
+    hot!().clock = sim(|sim| sim.model.retire(cpu, hot!().clock));
     run_ahead::passed(cpu);
     charges::charge_late(cpu);
     sample::take_due(pc, What::Stall);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that poll a word on a line of their own, which nobody has written to: such reads are inline, so that no spin
 //! is seen in them. Now and then some are shown: a thread that polls for ever has to be found out.
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::shown::show_reads;
@@ -15,7 +15,7 @@ const EVERY: u32 = 4_000_000;
 pub fn check() {
     let clock = hot!().clock;
     let on = current().spins.with(|spins| {
-        if clock < spins.polls.next || !engine().sim.timers.is_empty() {
+        if clock < spins.polls.next || !sim(|sim| sim.timers.is_empty()) {
             return None;
         }
         let first = spins.polls.next == 0;

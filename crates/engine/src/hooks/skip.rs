@@ -2,8 +2,8 @@
 //! The running fiber skips iterations of its spin: see [`corefold_sim::Sim::skip`].
 use crate::account::sample;
 use crate::counts::samples::What;
-use crate::engine::engine;
 use crate::engine::line_start;
+use crate::engine::sim;
 use crate::engine::ticks_of;
 use crate::hooks::decoded;
 use crate::hooks::delays;
@@ -15,6 +15,7 @@ use crate::scheduling::spin::Spins;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
 use crate::state::scheduler::SCHED;
+use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::simulated;
 use corefold_block::turn::Look;
 use corefold_model::Ticks;
@@ -29,7 +30,6 @@ const DOUBLINGS: u32 = 5;
 /// The running fiber has just repeated its read: it begins to skip, if no store to the lines it watches is pending.
 /// Returns whether it did; then it has to read again.
 pub fn skip() -> bool {
-    let _e = engine();
     let known = |spins: &mut Spins| Spin { period: spins.period(), lines: spins.lines(), read: spins.read() };
     skip_as(current().spins.with(known), None).is_some()
 }
@@ -60,15 +60,14 @@ pub fn skip_turns(look: &Look) -> bool {
 
 /// Returns how long it has skipped.
 fn skip_as(spin: Spin, decoded: Option<u64>) -> Option<Ticks> {
-    let e = engine();
     // With signals pending, it continues to where a handler may run.
     if SCHED.signalled.get() != 0 && current().signals.is_due() {
         return None;
     }
-    let cpu = e.sim.cpu;
+    let cpu = running_cpu() as usize;
     let longest = ticks_of(FIRST_NS << current().spins.with(|spins| spins.skips()).min(DOUBLINGS));
     let from = hot!().clock;
-    if !e.sim.skip(hot!(), &mut ProgramMemory, spin, longest) {
+    if !sim(|sim| sim.skip(hot!(), &mut ProgramMemory, spin, longest)) {
         return None;
     }
     current().spins.with(|spins| spins.begins_skip(decoded.map(|pc| (pc, spin.period))));

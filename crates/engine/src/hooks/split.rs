@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{engine, line_bytes, line_start, note};
+use crate::engine::{line_bytes, line_start, note, sim};
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;
@@ -36,7 +36,7 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
     }
     sched::sync();
     let begun = hot!().clock;
-    hot!().clock = engine().sim.model.lock_bus(begun);
+    hot!().clock = sim(|sim| sim.model.lock_bus(begun));
     let origin = origin(pc, AccessKind::SplitLock as u8, first_bytes);
     let record = tag_of(address).record_index();
     charge(&Blame { address, origin, stall: hot!().clock - begun }, record);

@@ -6,7 +6,7 @@ use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::PACE;
 use crate::counts::samples::SAMPLES;
 use crate::counts::sites::SITES;
-use crate::engine::{self, active, engine, launch, now};
+use crate::engine::{self, active, launch, now, sim};
 use crate::scheduling::fiber::State;
 use crate::scheduling::fiber::{FIBERS, Fiber};
 use crate::storage::objects;
@@ -55,7 +55,6 @@ fn cycles(ticks: Ticks) -> u64 {
 
 /// The run's totals from `begin` on.
 pub fn run(status: Status, begin: Ticks) -> Run {
-    let e = engine();
     FIBERS.iter().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
@@ -64,7 +63,7 @@ pub fn run(status: Status, begin: Ticks) -> Run {
     let (computed, stalled) = SITES.with(|sites| sites.take_unwritten_spins());
     let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
     LOCKS.with(|locks| locks.forget_unwritten());
-    let end = e.sim.latest_clock(now()).max(now());
+    let end = sim(|sim| sim.latest_clock(now())).max(now());
     let line_bytes = launch().machine.line_bytes;
     let time = total_time(end);
     let found = |fiber: &Fiber| fiber.early.with(|early| early.found(fiber.done(end)).collect::<Vec<_>>());
@@ -145,7 +144,7 @@ fn total_time(end: Ticks) -> Time {
     let mut total = Time::default();
     for fiber in FIBERS.iter() {
         if fiber.state.get() == State::Running {
-            let clock = engine().sim.clock_of(fiber.cpu.get(), now());
+            let clock = sim(|sim| sim.clock_of(fiber.cpu.get(), now()));
             fiber.goes_away(clock.min(end));
         }
         let time = fiber.time.get();

@@ -7,7 +7,7 @@ use crate::code::unwind::Registers;
 use crate::counts::early::Early;
 use crate::counts::lock_table::LOCKS;
 use crate::counts::samples::Undecided;
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::frees;
 use crate::fs_base;
 use crate::hot::{Captured, hot};
@@ -378,7 +378,6 @@ fn after_switch() {
     if !crate::engine::active() {
         return;
     }
-    let _e = engine();
     if let Some(gone) = SCHED.leaving.get() {
         if gone == running_fiber() {
             return;
@@ -519,14 +518,13 @@ pub fn current() -> &'static Fiber {
 
 /// The fiber waits no more: its timer fired.
 pub fn forget_futex(fiber: usize) {
-    let e = engine();
     if let Wait::Futex { address, .. } = FIBERS[fiber].wait.get() {
-        e.sim.waiters.forget(address, fiber);
+        sim(|sim| sim.waiters.forget(address, fiber));
     }
 }
 
 /// The fiber leaves its CPU.
 pub fn goes_away(fiber: usize, clock: Ticks) {
     FIBERS[fiber].goes_away(clock);
-    engine().sim.threads[fiber].end(clock);
+    sim(|sim| sim.threads[fiber].end(clock));
 }

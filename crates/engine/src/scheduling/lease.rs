@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Until when the running fiber goes on without an event: when its next slow path is due.
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::state::scheduler::SCHED;
 
 /// Recomputes when the running fiber's next slow path is due.
 pub fn set_limit() {
-    let e = engine();
-    e.sim.set_limit(hot!(), SCHED.signalled.get() != 0 && current().signals.is_due());
+    let urgent = SCHED.signalled.get() != 0 && current().signals.is_due();
+    sim(|sim| sim.set_limit(hot!(), urgent));
     watch();
 }
 
@@ -22,6 +22,6 @@ fn watch() {
 
 /// A sample was taken: the next one may be due before anything else.
 pub fn sampled() {
-    engine().sim.sampled(hot!());
+    sim(|sim| sim.sampled(hot!()));
     watch();
 }

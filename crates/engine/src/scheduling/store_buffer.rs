@@ -3,7 +3,7 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
-use crate::engine::{engine, launch};
+use crate::engine::{launch, sim};
 use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
@@ -15,7 +15,7 @@ use corefold_sim::{Effects, Memory, StoreBuffers};
 /// Lends all of them.
 #[inline]
 fn stores<R>(work: impl FnOnce(&mut StoreBuffers) -> R) -> R {
-    work(&mut engine().sim.stores)
+    sim(|sim| work(&mut sim.stores))
 }
 
 fn running() -> u32 {
@@ -54,7 +54,7 @@ pub fn flush(now: Ticks) {
 }
 
 fn carry_out(now: Ticks) {
-    let effects = engine().sim.commit_until(&mut ProgramMemory, now);
+    let effects = sim(|sim| sim.commit_until(&mut ProgramMemory, now));
     if effects.has(Effects::LIMIT) {
         lease::set_limit();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
-use crate::engine::{engine, ticks_of};
+use crate::engine::{sim, ticks_of};
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::lease::set_limit;
 use corefold_model::Ticks;
@@ -8,7 +8,7 @@ use corefold_sim::Due;
 
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
 pub fn set(fiber: usize, time: Ticks) -> u64 {
-    let number = engine().sim.timers.add(time, Due::Thread(fiber));
+    let number = sim(|sim| sim.timers.add(time, Due::Thread(fiber)));
     FIBERS[fiber].timer.set(number);
     set_limit();
     number
@@ -26,19 +26,19 @@ pub fn late(fiber: usize, deadline: Ticks, least: u64) -> Ticks {
 pub fn cancel(fiber: usize) {
     let timer = FIBERS[fiber].timer.take();
     if timer != 0 {
-        engine().sim.timers.remove(timer);
+        sim(|sim| sim.timers.remove(timer));
     }
 }
 
 /// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
 pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
-    let number = engine().sim.timers.add(time, Due::Alarm(timer));
+    let number = sim(|sim| sim.timers.add(time, Due::Alarm(timer)));
     set_limit();
     number
 }
 
 pub fn cancel_alarm(alarm: u64) {
     if alarm != 0 {
-        engine().sim.timers.remove(alarm);
+        sim(|sim| sim.timers.remove(alarm));
     }
 }

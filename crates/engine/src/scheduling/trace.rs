@@ -4,7 +4,7 @@
 //! While the traced thread runs, the CPU's tags match no line, so that every access takes the slow path, where it is
 //! written down; what it costs stays the same.
 use crate::carrier::Carrier;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hot::hot;
 use crate::scheduling::shown;
 use crate::state::scheduler::{running_cpu, running_fiber};
@@ -98,6 +98,6 @@ pub extern "C" fn corefold_trace_end() -> usize {
 /// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
 #[inline]
 pub fn use_tags() {
-    engine().sim.use_tags(hot!());
+    sim(|sim| sim.use_tags(hot!()));
     runs(running_fiber());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::counts::pace::PACE;
-use crate::engine::{active, engine, now};
+use crate::engine::{active, now, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::peek;
@@ -53,8 +53,7 @@ pub fn read(clock: c_int) -> Option<u64> {
 
 /// Ticks that the fiber has been on a CPU.
 pub fn ran(fiber: usize) -> Ticks {
-    let e = engine();
-    e.sim.threads[fiber].until(e.sim.clock_of(FIBERS[fiber].cpu.get(), now()))
+    sim(|sim| sim.threads[fiber].until(sim.clock_of(FIBERS[fiber].cpu.get(), now())))
 }
 
 /// Threads that have not ended.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::engine::{charge, engine, launch, seed};
+use crate::engine::{charge, launch, seed, sim};
 use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
@@ -52,7 +52,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
         timers::set(me, deadline);
     }
     let address = shared::key(address);
-    engine().sim.waiters.add(address, Waiter { thread: me, bits });
+    sim(|sim| sim.waiters.add(address, Waiter { thread: me, bits }));
     // The lock's word may never be written by code with hooks: std's own is compiled without.
     crate::hooks::frames::note(object, call.pc);
     current().blocked_at.set(call.pc);
@@ -108,11 +108,11 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
-        let Some(waiter) = engine().sim.waiters.take(address, bits) else { break };
+        let Some(waiter) = sim(|sim| sim.waiters.take(address, bits)) else { break };
         woken += 1;
         // It has been woken: its time-out must not wake it once more.
         timers::cancel(waiter.thread);
-        placing::wake(waiter.thread, hot!().clock, engine().sim.wakes.next(waiter.thread));
+        placing::wake(waiter.thread, hot!().clock, sim(|sim| sim.wakes.next(waiter.thread)));
         charge(call);
     }
     woken
@@ -130,12 +130,12 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let (from, to) = (shared::key(from), shared::key(to));
     let mut count = 0;
     while count < moved {
-        let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
+        let Some(waiter) = sim(|sim| sim.waiters.take(from, ANY)) else { break };
         let wait = &FIBERS[waiter.thread].wait;
         if let Wait::Futex { object, call, .. } = wait.get() {
             wait.set(Wait::Futex { address: to, object, call });
         }
-        engine().sim.waiters.add(to, waiter);
+        sim(|sim| sim.waiters.add(to, waiter));
         count += 1;
     }
     Some((woken, count))

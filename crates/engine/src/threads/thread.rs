@@ -3,7 +3,7 @@
 use crate::account::sample;
 use crate::carrier::Carrier;
 use crate::counts::samples::What;
-use crate::engine::{active, charge, engine, launch};
+use crate::engine::{active, charge, launch, sim};
 use crate::frees;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
@@ -41,7 +41,7 @@ pub fn adopt_main() -> u64 {
     // SAFETY: no arguments.
     main.real.set(unsafe { libc::pthread_self() });
     FIBERS.push(main);
-    engine().sim.threads.push(Runtime::default());
+    sim(|sim| sim.threads.push(Runtime::default()));
     end
 }
 
@@ -96,7 +96,7 @@ pub fn begin(
             // SAFETY: the caller's variable.
             unsafe { *thread = FIBERS[id].real.get() };
             charge(launch().machine.system.thread_create);
-            placing::wake(id, hot!().clock, engine().sim.wakes.next(id));
+            placing::wake(id, hot!().clock, sim(|sim| sim.wakes.next(id)));
             0
         }
         Err(error) => {
@@ -142,10 +142,10 @@ fn create(
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
     let id = FIBERS.len();
     fiber.id.set(id);
-    fiber.cpu.set(id % engine().sim.cpus.len());
+    fiber.cpu.set(id % launch().cpus as usize);
     fiber.off_cpu_since.set(hot!().clock);
     FIBERS.push(fiber);
-    engine().sim.threads.push(Runtime::default());
+    sim(|sim| sim.threads.push(Runtime::default()));
     Ok(id)
 }
 
@@ -230,7 +230,7 @@ fn finish(value: usize) {
     };
     if let Some(joiner) = thread.joiner.get().filter(waits) {
         timers::cancel(joiner);
-        placing::wake(joiner, hot!().clock, engine().sim.wakes.next(joiner));
+        placing::wake(joiner, hot!().clock, sim(|sim| sim.wakes.next(joiner)));
     }
     if thread.detached.get() {
         SCHED.detached.with(|detached| detached.push(me));

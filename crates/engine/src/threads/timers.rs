@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What timers of the program count, and when they come due.
 use crate::carrier::Carrier;
-use crate::engine::{engine, now};
+use crate::engine::{now, sim};
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::State;
 use crate::scheduling::timers;
@@ -132,7 +132,7 @@ impl Counts {
         let runs = |fiber: &usize| matches!(FIBERS[*fiber].state.get(), State::Running | State::Ready);
         match self {
             Counts::Time => 1,
-            Counts::Process => engine().sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count() as u64,
+            Counts::Process => sim(|sim| sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count()) as u64,
             Counts::Thread(fiber) => u64::from(runs(&fiber)),
         }
     }

@@ -2,7 +2,7 @@
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::is_ignored;
 use super::pending::{PROCESS, is_deaf, set_due};
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, timers};
@@ -79,5 +79,5 @@ pub fn interrupt(fiber: usize, time: Ticks) {
     timers::cancel(fiber);
     crate::scheduling::fiber::forget_futex(fiber);
     FIBERS[fiber].woken.set(Woken::Signal);
-    placing::wake(fiber, time, engine().sim.wakes.next(fiber));
+    placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
 }
