@@ -41,12 +41,12 @@ fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
 
 /// Records how the run ended and ends the process.
 fn end_with(status: Status, code: i32) -> ! {
-    carrier::reclaim();
     region::finish(status);
     sys::exit_group(code)
 }
 
 fn end(why: End) -> ! {
+    carrier::reclaim();
     match why {
         End::Unsupported { what, pc } => {
             end_with(Status::Unsupported { what: what.to_string(), stack: stack_here(pc) }, EXIT_UNSUPPORTED)
@@ -161,6 +161,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         if interrupts_runtime(at) {
             return ask_again(LITTLE_LATER_US);
         }
+        carrier::reclaim();
         // Asked twice: the program reaches no hook. Is it in a system call, or computing?
         if clock != ASKED_AT.swap(clock, Ordering::Relaxed) {
             timed_out(0);
@@ -218,6 +219,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         return;
     }
     signals::hand_over(signal, info, context.cast());
+    carrier::reclaim();
     crashed(signal, address, pc, sp)
 }
 

@@ -130,8 +130,8 @@ fn line_up(fiber: usize, cpu: usize, at: Ticks, latency: Ticks) {
     });
 }
 
-/// Delays other CPUs that run a thread, in ascending order, from when what they have under way is complete: `until` says
-/// until when.
+/// Delays other CPUs that run a thread, in ascending order: `until` says until when, if their outstanding accesses and
+/// stores are complete at a time.
 pub fn delay(targets: &[usize], mut until: impl FnMut(Ticks) -> Ticks) {
     sim(|Sim { clocks, cpus, model, stores, .. }| {
         clocks.delay(|cpu, clock| {

@@ -112,7 +112,8 @@ stand_ins_at! {
         let _ = pc;
         sched::enter_kernel();
         let mine = &current().signals;
-        let waiting = (mine.pending.with(|pending| pending.set()) | PROCESS.with(|process| process.pending.set())) & mine.mask.get();
+        let waiting = mine.pending.with(|pending| pending.set()) | PROCESS.with(|process| process.pending.set());
+        let waiting = waiting & mine.mask.get();
         // SAFETY: the caller's variable.
         unsafe { set_bits(into, waiting) };
         0
