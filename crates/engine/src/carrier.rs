@@ -17,8 +17,13 @@ impl<T> Carrier<T> {
         Carrier { value: UnsafeCell::new(value), lent: Cell::new(false) }
     }
 
+    /// Where the value lies, for code that has no references to it.
+    pub const fn as_ptr(&self) -> *mut T {
+        self.value.get()
+    }
+
     /// Lends the value to `work`, which must not ask for it again, nor switch fibers.
-    #[inline]
+    #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         if self.lent.replace(true) {
             lent_twice();
@@ -27,6 +32,12 @@ impl<T> Carrier<T> {
         let result = work(unsafe { &mut *self.value.get() });
         self.lent.set(false);
         result
+    }
+}
+
+impl<T: Default> Default for Carrier<T> {
+    fn default() -> Self {
+        Carrier::new(T::default())
     }
 }
 

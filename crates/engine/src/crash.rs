@@ -6,15 +6,16 @@ use crate::code;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
 use crate::ending::{self, End, STOP};
-use crate::engine::{self, active, engine};
+use crate::engine::{self, active, sim};
 use crate::hot::hot;
 use crate::memory;
 use crate::recorder::region;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::stack_here;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::peek;
 use crate::stacks;
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::signals;
 use alloc::string::{String, ToString};
@@ -32,21 +33,20 @@ static ASKED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// The return addresses between a thread's place and its innermost function with hooks, whose own is `outer`.
 fn calls_between(fiber: usize, pc: u64, outer: Option<u64>) -> Vec<u64> {
-    let e = engine();
     let Some(outer) = outer else { return Vec::new() };
     let registers =
-        if fiber == e.sched.fiber { Registers::here() } else { Registers::saved(fibers()[fiber].saved_sp()) };
+        if fiber == running_fiber() { Registers::here() } else { Registers::saved(FIBERS[fiber].saved_sp()) };
     registers.between(pc, outer)
 }
 
 /// Records how the run ended and ends the process.
 fn end_with(status: Status, code: i32) -> ! {
-    carrier::reclaim();
     region::finish(status);
     sys::exit_group(code)
 }
 
 fn end(why: End) -> ! {
+    carrier::reclaim();
     match why {
         End::Unsupported { what, pc } => {
             end_with(Status::Unsupported { what: what.to_string(), stack: stack_here(pc) }, EXIT_UNSUPPORTED)
@@ -69,24 +69,24 @@ fn end(why: End) -> ! {
 }
 
 fn stack_of(fiber: usize) -> Vec<u64> {
-    let e = engine();
-    let top = if fiber == e.sched.fiber { hot!().frames } else { fibers()[fiber].frames };
-    fibers()[fiber].calls(top).take(64).collect()
+    let top = if fiber == running_fiber() { hot!().frames } else { FIBERS[fiber].frames.get() };
+    FIBERS[fiber].calls(top).take(64).collect()
 }
 
 /// Is it blocked, or polling in a spin?
 fn waits(fiber: usize) -> bool {
-    let f = &fibers()[fiber];
-    f.state == State::Blocked || f.state == State::Running && matches!(f.wait, Wait::Retry { .. } | Wait::Io { .. })
+    let f = &FIBERS[fiber];
+    f.state.get() == State::Blocked
+        || f.state.get() == State::Running && matches!(f.wait.get(), Wait::Retry { .. } | Wait::Io { .. })
 }
 
 fn waiters() -> Vec<Waiter> {
-    (0..fibers().len()).filter(|f| waits(*f)).map(waiter).collect()
+    (0..FIBERS.len()).filter(|f| waits(*f)).map(waiter).collect()
 }
 
 fn waiter(fiber: usize) -> Waiter {
-    let f = &fibers()[fiber];
-    let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait {
+    let f = &FIBERS[fiber];
+    let (call, on, held_by): (&str, u64, Vec<u32>) = match f.wait.get() {
         Wait::Futex { object, call, .. } => (call, object, crate::account::locks::holders(object)),
         Wait::Join { thread } => ("pthread_join", thread as u64, alloc::vec![thread as u32]),
         Wait::Io { fd, call, .. } => (call, fd as u64, Vec::new()),
@@ -96,11 +96,9 @@ fn waiter(fiber: usize) -> Waiter {
         Wait::Nothing => ("nothing", 0, Vec::new()),
     };
     let mut stack = stack_of(fiber);
-    let called_at = match f.blocked_at {
+    let called_at = match f.blocked_at.get() {
         // A sleep does not note where it was called.
-        0 if fiber != engine().sched.fiber => {
-            innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0)
-        }
+        0 if fiber != running_fiber() => innermost::calling_from(f.saved_sp(), stack.first().copied()).unwrap_or(0),
         at => at,
     };
     if called_at != 0 {
@@ -117,7 +115,7 @@ fn waiter(fiber: usize) -> Waiter {
 fn timed_out(pc: u64) -> ! {
     let (running, waiters) = (running(pc), waiters());
     // If all wait and no timer is set, they wait for outside input.
-    let advances = !running.is_empty() || !engine().sim.timers.is_empty();
+    let advances = !running.is_empty() || !sim(|sim| sim.timers.is_empty());
     end_with(Status::TimedOut { running, waiters, advances, unseen: None }, EXIT_TIMED_OUT)
 }
 
@@ -126,7 +124,7 @@ fn unseen(pc: u64, sp: u64) -> ! {
     if innermost::is_in_library(pc) && !innermost::is_after_call(pc - 1) {
         engine::note("an uninstrumented library does not return: no other thread can run meanwhile", pc);
     }
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let mut running = running(pc);
     for one in running.iter_mut().filter(|one| one.thread as usize == me) {
         innermost::complete(&mut one.stack, sp);
@@ -137,13 +135,12 @@ fn unseen(pc: u64, sp: u64) -> ! {
 
 /// The threads that are on a CPU; the running one is at `pc`.
 fn running(pc: u64) -> Vec<Running> {
-    let e = engine();
-    let runs = |f: &usize| fibers()[*f].state == State::Running && !waits(*f);
+    let runs = |f: &usize| FIBERS[*f].state.get() == State::Running && !waits(*f);
     let mut running: Vec<Running> =
-        (0..fibers().len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
+        (0..FIBERS.len()).filter(runs).map(|f| Running { thread: f as u32, stack: stack_of(f) }).collect();
     for r in &mut running {
-        let fiber = &fibers()[r.thread as usize];
-        let place = match r.thread as usize == e.sched.fiber {
+        let fiber = &FIBERS[r.thread as usize];
+        let place = match r.thread as usize == running_fiber() {
             true => Some(pc),
             // It has left its CPU's turn in a hook that the program called.
             false => innermost::calling_from(fiber.saved_sp(), r.stack.first().copied()).map(innermost::in_line),
@@ -164,6 +161,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         if interrupts_runtime(at) {
             return ask_again(LITTLE_LATER_US);
         }
+        carrier::reclaim();
         // Asked twice: the program reaches no hook. Is it in a system call, or computing?
         if clock != ASKED_AT.swap(clock, Ordering::Relaxed) {
             timed_out(0);
@@ -221,6 +219,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
         return;
     }
     signals::hand_over(signal, info, context.cast());
+    carrier::reclaim();
     crashed(signal, address, pc, sp)
 }
 
@@ -233,11 +232,11 @@ fn fault_address(info: &libc::siginfo_t) -> Option<u64> {
 }
 
 fn crashed(signal: c_int, address: Option<u64>, pc: u64, sp: u64) -> ! {
-    let thread = engine().sched.fiber as u32;
+    let thread = running_fiber() as u32;
     let mut stack = stack_here(pc);
     innermost::complete(&mut stack, sp);
     let overflow = signal == libc::SIGSEGV
-        && address.is_some_and(|at| stacks::overflowed(fibers()[thread as usize].thread.slot, at, sp));
+        && address.is_some_and(|at| stacks::overflowed(FIBERS[thread as usize].thread.slot.get(), at, sp));
     end_with(Status::Crashed { signal, address, thread, stack, overflow }, EXIT_CRASHED)
 }
 

@@ -3,7 +3,7 @@
 use crate::carrier::Carrier;
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
-use crate::state::scheduler::Scheduler;
+use crate::state::scheduler;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -13,15 +13,10 @@ use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::Note;
 use corefold_sim::{Options, Sim};
 
-pub struct Engine {
-    pub sim: Sim,
-    pub sched: Scheduler,
-}
-
 struct Slot<T>(UnsafeCell<Option<T>>);
 // SAFETY: only the carrier thread touches what is in it; all others are parked or not simulated.
 unsafe impl<T> Sync for Slot<T> {}
-static ENGINE: Slot<Engine> = Slot(UnsafeCell::new(None));
+static SIM: Carrier<Option<Sim>> = Carrier::new(None);
 static LAUNCH: Slot<Launch> = Slot(UnsafeCell::new(None));
 static NOTES: Carrier<Vec<Note>> = Carrier::new(Vec::new());
 /// Read by threads that are not simulated, too: Relaxed, as it changes only while there is one thread.
@@ -33,14 +28,13 @@ pub fn active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// The simulation. Take it anew after anything that may switch fibers, rather than keeping it.
-#[inline]
-pub fn engine() -> &'static mut Engine {
-    // SAFETY: one carrier; callers do not keep the reference across a switch.
-    match unsafe { &mut *ENGINE.0.get() } {
-        Some(engine) => engine,
+/// Lends the simulator to `work`, which must not ask for it again, nor switch fibers.
+#[inline(always)]
+pub fn sim<R>(work: impl FnOnce(&mut Sim) -> R) -> R {
+    SIM.with(|sim| match sim {
+        Some(sim) => work(sim),
         None => uninitialised(),
-    }
+    })
 }
 
 /// What the simulation was asked for: it does not change.
@@ -68,12 +62,10 @@ pub fn begin(launch: Launch) {
     let (slack, step_by_step, seed) = (launch.slack as u32, launch.step_by_step, launch.seed);
     let options = Options { slack, step_by_step, seed, ..Options::new(launch.cpus) };
     let sim = Sim::new(&launch.machine, options);
-    let sched = Scheduler::new(&launch);
-    // SAFETY: the process has one thread as yet, and nobody has read them.
-    unsafe {
-        *LAUNCH.0.get() = Some(launch);
-        *ENGINE.0.get() = Some(Engine { sim, sched });
-    }
+    scheduler::begin(&launch);
+    // SAFETY: the process has one thread as yet, and nobody has read it.
+    unsafe { *LAUNCH.0.get() = Some(launch) };
+    SIM.with(|begun| *begun = Some(sim));
     ACTIVE.store(true, Ordering::Relaxed);
 }
 

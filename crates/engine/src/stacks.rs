@@ -16,7 +16,6 @@ const MARGIN: u64 = 64 << 10;
 const SHIFT: u64 = (4 << 10) + 64;
 const SHIFTS: u64 = 16;
 
-#[derive(Default)]
 pub struct Stacks {
     used: usize,
     mapped: usize,
@@ -24,6 +23,8 @@ pub struct Stacks {
 }
 
 impl Stacks {
+    pub const NONE: Stacks = Stacks { used: 0, mapped: 0, free: BTreeSet::new() };
+
     /// Base of the return addresses and end of the stack in `slot`; `None` if there is no room for it.
     /// A slot that was used before is mapped already.
     pub fn map(&mut self, slot: usize) -> Option<(*mut u64, u64)> {

@@ -2,10 +2,11 @@
 //! Freed heap memory, in schedules drawn from a seed: accesses to it are reported, it is filled with a pattern,
 //! and it is not reused for a while.
 use crate::carrier::Carrier;
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::layout::{HEAP, HEAP_BYTES, HEAP_FREED};
 use crate::scheduling::fiber::stack_here;
 use crate::scheduling::shown;
+use crate::state::scheduler::running_fiber;
 use crate::storage::objects;
 use crate::sys;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -51,14 +52,14 @@ fn grains(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
 pub fn bury(object: Object, pc: u64) {
     let Object { address, bytes, .. } = object;
     grains(address, bytes).map(bit).for_each(|(word, bit)| word.set(word.get() | bit));
-    let thread = engine().sched.fiber as u32;
+    let thread = running_fiber() as u32;
     let grave = Grave { object, thread, stack: stack_here(pc) };
     FREED.with(|freed| freed.graves.insert(address, grave));
 }
 
 /// Freed memory is not to be used again yet. Returns what is now instead.
 pub fn put_off(address: u64, bytes: u64) -> Vec<u64> {
-    let quarantine = engine().sim.delays.as_ref().map_or(0, |delays| delays.quarantine);
+    let quarantine = sim(|sim| sim.delays.as_ref().map_or(0, |delays| delays.quarantine));
     FREED.with(|freed| {
         freed.waiting.push_back(address);
         freed.bytes += bytes;
@@ -106,7 +107,7 @@ pub fn check_free(address: u64, pc: u64) {
 }
 
 fn misused(address: u64, pc: u64, access: Option<AccessKind>) {
-    let thread = engine().sched.fiber as u32;
+    let thread = running_fiber() as u32;
     let misuse = FREED.with(|freed| {
         let (_, grave) = freed.graves.range(..=address).next_back()?;
         Some(Misuse {

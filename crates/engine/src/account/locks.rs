@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks are taken and released by the running thread: what [`LOCKS`] keeps of that.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::{callers_here, current};
+use crate::state::scheduler::running_fiber;
 use alloc::string::String;
 use alloc::vec::Vec;
 use corefold_model::Ticks;
@@ -15,7 +15,7 @@ const CALLERS: usize = 8;
 /// The lock at `address` was taken now, after a wait that began at `since` (or none).
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     let now = hot!().clock;
-    let thread = engine().sched.fiber as u32;
+    let thread = running_fiber() as u32;
     let wait = LOCKS.with(|locks| {
         let counted_from = locks.counted_from;
         let record = locks.of_kind(address, kind);
@@ -66,21 +66,21 @@ pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
 
 /// The running thread begins to wait at a barrier or condition variable.
 pub fn waits(address: u64, kind: LockKind) {
-    let (again, woke) = (current().woken_at == address, current().woke_at == address);
-    let thread = engine().sched.fiber as u32;
+    let (again, woke) = (current().woken_at.get() == address, current().woke_at.get() == address);
+    let thread = running_fiber() as u32;
     LOCKS.with(|locks| locks.of_kind(address, kind).meeting.waits(thread, again, woke));
 }
 
 /// The running thread has been woken from a wait there.
 pub fn awake(address: u64) {
-    current().woken_at = address;
+    current().woken_at.set(address);
 }
 
 /// The running thread has woken so many that wait there; `all`: as many as there were.
 pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
-    let was_woken = current().woken_at == address;
-    current().woke_at = address;
-    let thread = engine().sched.fiber as u32;
+    let was_woken = current().woken_at.get() == address;
+    current().woke_at.set(address);
+    let thread = running_fiber() as u32;
     LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, woken, all, was_woken));
 }
 
@@ -111,8 +111,9 @@ pub fn released(address: u64) {
 
 /// The same by a store that takes effect at `time`.
 pub fn released_at(address: u64, time: Ticks) {
-    let thread = engine().sched.fiber as u32;
-    (current().woken_at, current().woke_at) = (0, 0);
+    let thread = running_fiber() as u32;
+    current().woken_at.set(0);
+    current().woke_at.set(0);
     LOCKS.with(|locks| {
         let Some(record) = locks.records.get_mut(&address).filter(|record| !record.holders.is_empty()) else { return };
         let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);

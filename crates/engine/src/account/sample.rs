@@ -2,7 +2,7 @@
 //! Samples of call stacks in virtual time: a profile costs nothing between two samples.
 use crate::code::cost;
 use crate::counts::samples::{SAMPLES, Sample, What};
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::parallelism::on_cpus;
@@ -13,15 +13,16 @@ const DEEPEST: usize = 64;
 
 /// Takes the samples that have come due on the running CPU; the code is at `pc`.
 pub fn take_due(pc: u64, what: What) {
-    let e = engine();
-    let cpu = &mut e.sim.cpus[e.sim.cpu];
-    if hot!().clock >= cpu.next_sample {
-        take(pc, what, hot!().clock, &mut cpu.next_sample);
+    let due = sim(|sim| sim.cpus[sim.cpu].next_sample);
+    if hot!().clock >= due {
+        let next = take(pc, what, hot!().clock, due);
+        sim(|sim| sim.cpus[sim.cpu].next_sample = next);
     }
 }
 
-fn take(pc: u64, what: What, clock: Ticks, due: &mut Ticks) {
-    let at = *due;
+/// Takes those from `due` to `clock`; returns when the next is due.
+fn take(pc: u64, what: What, clock: Ticks, mut due: Ticks) -> Ticks {
+    let at = due;
     let fiber = current();
     // What the kernel does for a thread has no place of its own: the call that led there counts.
     let here = (pc != 0).then_some(pc);
@@ -34,10 +35,11 @@ fn take(pc: u64, what: What, clock: Ticks, due: &mut Ticks) {
     // Samples that fall due in a call's cost are taken late, by the block after it.
     let cost = if what == What::Compute { cost::cost(pc) } else { 0 };
     SAMPLES.with(|samples| {
-        let (stack, cycles) = (samples.stack(&frames), samples.next(due, clock));
+        let (stack, cycles) = (samples.stack(&frames), samples.next(&mut due, clock));
         samples.parallelism.sample(at, |begin| on_cpus(at, begin));
-        let skips = fiber.spins.last_skip.contains(&at);
+        let skips = fiber.spins.with(|spins| spins.last_skip.contains(&at));
         let blocks = if clock - at < cost && !skips { cycles * TICKS_PER_CYCLE / cost } else { 0 };
-        fiber.samples.add(Sample { at, stack, what, cycles, blocks }, skips, samples);
+        fiber.samples.with(|own| own.add(Sample { at, stack, what, cycles, blocks }, skips, samples));
     });
+    due
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
 use crate::calls::topology::MEMORY_KB;
-use crate::engine::{active, charge, engine, launch};
+use crate::engine::{active, charge, launch};
 use crate::real::real;
 use crate::scheduling::sched::enter_kernel;
 use crate::stand_in::stand_ins;
+use crate::state::scheduler::running_cpu;
 use crate::threads::clock;
 use crate::threads::cpus::count;
 use core::ffi::{c_int, c_long, c_uint};
@@ -76,12 +77,12 @@ stand_ins! {
 
     fn sched_getcpu() -> c_int {
         charge(READ_NUMBER);
-        engine().sim.cpu as c_int
+        running_cpu() as c_int
     }
 
     fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
         charge(launch().machine.system.clock_read);
-        let here = engine().sim.cpu as c_uint;
+        let here = running_cpu() as c_uint;
         // SAFETY: the caller's variables.
         unsafe {
             if !cpu.is_null() {

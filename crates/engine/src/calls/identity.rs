@@ -2,7 +2,7 @@
 //! The process's user and groups. The kernel keeps them for each thread, so libc sends all other threads a signal to change
 //! theirs, too, and waits until they have.
 use crate::fs_base::{read_fs, write_fs};
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::stand_in::{failed, stand_ins};
 use core::ffi::c_int;
 use libc::{gid_t, uid_t};
@@ -12,7 +12,7 @@ use libc::{gid_t, uid_t};
 fn as_carrier(change: impl FnOnce() -> c_int) -> c_int {
     crate::scheduling::sched::enter_kernel();
     let own = read_fs();
-    write_fs(fibers()[0].fs);
+    write_fs(FIBERS[0].fs.get());
     // SAFETY: the main thread's, which has not read it yet, perhaps.
     let (errno, before) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
     let result = change();

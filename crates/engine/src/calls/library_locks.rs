@@ -170,7 +170,7 @@ fn take(lock: u64, pc: u64, held: &mut u64, name: impl FnOnce() -> String) {
 /// Takes it once more, if the running thread has it.
 fn take_again(object: Object) -> bool {
     let lock = object.address;
-    let again = word(lock, WORD) != FREE && owner(lock) == current().fs;
+    let again = word(lock, WORD) != FREE && owner(lock) == current().fs.get();
     if again {
         object.poke(COUNT, word(lock, COUNT) + 1);
     }
@@ -189,7 +189,7 @@ fn take_if_free(object: Object) -> bool {
 fn is_taken(object: Object, since: Option<Ticks>, name: impl FnOnce() -> String) {
     let Object { address: lock, call: Call { pc, .. } } = object;
     range_write(lock + OWNER, pc, 8);
-    write_value(lock + OWNER, 8, current().fs);
+    write_value(lock + OWNER, 8, current().fs.get());
     object.poke(COUNT, 1);
     locks::acquired_as(lock, LockKind::Library, since, pc, name);
 }
@@ -263,7 +263,7 @@ pub fn try_stream(stream: &Stream, pc: u64) -> bool {
 /// Releases what [`take`] took, unless the thread had it before.
 pub fn give(held: u64, pc: u64) {
     let lock = held & !AGAIN;
-    if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs {
+    if lock == 0 || word(lock, WORD) == FREE || owner(lock) != current().fs.get() {
         return;
     }
     let object = object(lock, pc);

@@ -4,7 +4,7 @@
 //! The caller pays for each interrupt that it sends, and waits until the slowest CPU has drained its outstanding
 //! accesses; every CPU that is interrupted loses the time of the handler.
 use crate::calls::sleep;
-use crate::engine::{engine, launch, now};
+use crate::engine::{launch, now, sim};
 use crate::hot::hot;
 use crate::scheduling::{placing, sched, spin_skip};
 use crate::sys;
@@ -75,10 +75,10 @@ pub fn membarrier(command: c_int, flags: u32, cpu: c_int) -> i64 {
 
 /// Interrupts every other CPU that runs a thread, or only this one, and waits until all have fenced.
 fn interrupt(only: Option<usize>) {
-    let e = engine();
-    let me = e.sim.cpu;
-    let runs = |c: &usize| *c != me && e.sim.cpus[*c].thread.is_some() && only.is_none_or(|only| only == *c);
-    let targets: alloc::vec::Vec<usize> = (0..e.sim.cpus.len()).filter(runs).collect();
+    let targets: alloc::vec::Vec<usize> = sim(|sim| {
+        let runs = |c: &usize| *c != sim.cpu && sim.cpus[*c].thread.is_some() && only.is_none_or(|only| only == *c);
+        (0..sim.cpus.len()).filter(runs).collect()
+    });
     if targets.is_empty() {
         return;
     }
@@ -88,9 +88,7 @@ fn interrupt(only: Option<usize>) {
     // The clock of a CPU that skips a spin is ahead, at its next read.
     targets.iter().for_each(|cpu| spin_skip::disturbed(*cpu, now()));
     let mut last = now();
-    placing::delay(&targets, |cpu, clock| {
-        let drained = engine().sim.model.drain(cpu as u32, clock);
-        let drained = crate::scheduling::store_buffer::make_certain(cpu as u32, drained);
+    placing::delay(&targets, |drained| {
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });

@@ -2,10 +2,11 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{engine, launch, note};
+use crate::engine::{launch, note, sim};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
+use crate::state::scheduler::running_cpu;
 use core::ffi::{c_int, c_long};
 
 const MODES: c_int = 6;
@@ -50,7 +51,7 @@ fn has_no_effect(pc: u64) {
 
 pub fn set(mode: u64, mask: u64, most: u64, pc: u64) -> Result {
     sched::enter_kernel();
-    current().policy = checked(mode, mask, most)?;
+    current().policy.set(checked(mode, mask, most)?);
     has_no_effect(pc);
     Ok(0)
 }
@@ -64,7 +65,7 @@ pub fn bind(mode: u64, mask: u64, most: u64, pc: u64) -> Result {
 
 pub fn get(mode: u64, mask: u64, most: u64, address: u64, flags: u64) -> Result {
     sched::enter_kernel();
-    let policy = current().policy;
+    let policy = current().policy.get();
     let (told, nodes) = match flags {
         0 => (policy.mode, policy.nodes),
         ALLOWED => (0, all_nodes()),
@@ -104,9 +105,9 @@ pub fn move_pages(count: u64, pages: u64, nodes: u64, status: u64, pc: u64) -> R
 }
 
 fn node_of(address: u64) -> Option<c_int> {
-    engine().sim.model.home(address).map(c_int::from)
+    sim(|sim| sim.model.home(address)).map(c_int::from)
 }
 
 fn node_here() -> c_int {
-    launch().machine.socket_of(engine().sim.cpu as u32) as c_int
+    launch().machine.socket_of(running_cpu()) as c_int
 }

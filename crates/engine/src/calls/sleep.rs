@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and yielding, in virtual time.
-use crate::engine::{engine, now};
+use crate::engine::{now, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{failed, stand_ins};
+use crate::state::scheduler::running_fiber;
 use crate::threads::cancel;
 use crate::threads::clock;
 use core::ffi::{c_int, c_uint};
@@ -27,9 +28,9 @@ pub fn until_as(deadline: Ticks, wait: Wait) -> Result<(), Interrupted> {
     cancel::test();
     sched::enter_kernel();
     while deadline > now() {
-        timers::set(engine().sched.fiber, deadline);
+        timers::set(running_fiber(), deadline);
         sched::block(wait);
-        if current().woken == Woken::Signal {
+        if current().woken.get() == Woken::Signal {
             cancel::test();
             if let Some(restarts) = crate::threads::signals::delivery::deliver(0) {
                 return Err(Interrupted { restarts });
@@ -50,7 +51,7 @@ pub fn until_next_try(next: Ticks, wait: Wait, restarts: bool) -> Result<(), c_i
 
 /// When a sleep of the program's ends.
 fn late(deadline: Ticks) -> Ticks {
-    timers::late(engine().sched.fiber, deadline, 0)
+    timers::late(running_fiber(), deadline, 0)
 }
 
 /// Nanoseconds that are left when a handler interrupts it, with the slack, or 0.
@@ -76,10 +77,10 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 fn give_way() -> c_int {
     let (called, begin) = (hot!().called, hot!().clock);
     sched::enter_kernel();
-    if engine().sim.cpus[engine().sim.cpu].ready.is_empty() {
+    if sim(|sim| sim.cpus[sim.cpu].ready.is_empty()) {
         // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
         hot!().called = called;
-        current().spins.rested(begin, hot!().clock);
+        current().spins.with(|spins| spins.rested(begin, hot!().clock));
     }
     sched::give_way(usize::MAX);
     0

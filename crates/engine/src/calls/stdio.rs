@@ -239,9 +239,9 @@ before! {
 /// A call that makes a stream, and puts it on libc's list of all.
 pub fn makes(pc: u64, name: impl FnOnce() -> Option<String>, make: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let mut held = 0;
-    current().called_at = pc;
+    current().called_at.set(pc);
     let stream = make();
-    current().called_at = 0;
+    current().called_at.set(0);
     take_library(Guarded::Streams, pc, &mut held);
     charge(OPENED);
     give(held, pc);

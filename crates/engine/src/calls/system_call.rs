@@ -6,10 +6,11 @@ mod stand_ins;
 use crate::account::host;
 use crate::calls::membarrier::membarrier;
 use crate::calls::memory_policy;
-use crate::engine::{active, engine, launch, note};
+use crate::engine::{active, launch, note};
 use crate::entry::Call;
 use crate::scheduling::sched;
 use crate::stand_in::failed;
+use crate::state::scheduler::running_cpu;
 use crate::sys;
 use crate::threads::futex_call;
 use crate::threads::priority;
@@ -190,7 +191,7 @@ fn kernel(number: c_long, arguments: &Arguments) -> c_long {
 }
 
 fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_long {
-    let here = engine().sim.cpu as u32;
+    let here = running_cpu();
     // SAFETY: the program's variables, or null.
     unsafe {
         if let Some(cpu) = cpu.as_mut() {

@@ -5,9 +5,9 @@
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::account::host;
 use crate::calls::io;
-use crate::engine::{active, engine, note, now};
+use crate::engine::{active, note, now, sim};
 use crate::frees;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::store_buffer::write_value;
 use crate::scheduling::{placing, sched};
@@ -159,9 +159,9 @@ const LIBRARY: &str = "dlopen";
 /// Wakes the threads that wait for a mutex of libc's.
 fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
-    let waiting = |f: &&alloc::boxed::Box<crate::scheduling::fiber::Fiber>| f.state == State::Blocked && waits(f.wait);
-    let waiting: Vec<usize> = fibers().iter().filter(waiting).map(|f| f.id).collect();
-    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), engine().sim.wakes.next(fiber)));
+    let waiting = |f: &&crate::scheduling::fiber::Fiber| f.state.get() == State::Blocked && waits(f.wait.get());
+    let waiting: Vec<usize> = FIBERS.iter().filter(waiting).map(|f| f.id.get()).collect();
+    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), sim(|sim| sim.wakes.next(fiber))));
 }
 
 fn wait_for(address: u64, call: &'static str) {

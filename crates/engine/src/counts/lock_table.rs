@@ -4,8 +4,8 @@ use crate::carrier::Carrier;
 use crate::counts::early::Wait;
 use crate::counts::meetings::Meeting;
 use crate::counts::sites::SITES;
-use crate::engine::engine;
 use crate::hot::hot;
+use crate::state::scheduler::running_fiber;
 use crate::storage::relayout::tag_of;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -131,7 +131,7 @@ impl Locks {
         let slot = Self::slot(address);
         let record = self.at(address, LockKind::SpunWord);
         if record.kind == LockKind::SpunWord {
-            let thread = engine().sched.fiber as u32;
+            let thread = running_fiber() as u32;
             record.takes.looks(thread);
             if record.begun[0].thread != thread {
                 record.begun[1] = record.begun[0];
@@ -147,14 +147,14 @@ impl Locks {
         if self.spun[Self::slot(address)]
             && let Some(record) = self.records.get_mut(&address)
         {
-            record.takes.looks(engine().sched.fiber as u32);
+            record.takes.looks(running_fiber() as u32);
         }
     }
 
     /// What the running thread, which has spun on `word` since `begin`, has waited for: the queue, or the word if others spun
     /// on it as well.
     pub fn awaited(&mut self, word: u64, begin: Ticks, queue: Option<Queue>) -> u64 {
-        let by = By { thread: engine().sched.fiber as u32, at: hot!().clock };
+        let by = By { thread: running_fiber() as u32, at: hot!().clock };
         let record = self.at(word, LockKind::SpunWord);
         let beside = |other: &By| other.thread != by.thread && other.at > begin;
         let alone = !record.begun.iter().chain([&record.ceased]).any(beside);
@@ -196,7 +196,7 @@ impl Locks {
         if record.kind != LockKind::SpunWord || record.begun[0].thread == NOBODY.thread {
             return false;
         }
-        let released = record.takes.updated(engine().sched.fiber as u32, change, again, hot!().clock);
+        let released = record.takes.updated(running_fiber() as u32, change, again, hot!().clock);
         // Two words of one slot: the filter lets stores to either pass.
         self.held[Self::slot(address)] |= record.takes.any();
         released
@@ -213,7 +213,7 @@ impl Locks {
     fn let_go(&mut self, address: u64, effect: Ticks) {
         let Some(record) = self.records.get_mut(&address) else { return };
         if record.kind == LockKind::SpunWord {
-            record.takes.stored(engine().sched.fiber as u32, effect);
+            record.takes.stored(running_fiber() as u32, effect);
         }
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
 use crate::hooks::skip::{skip, skip_turns};
 use crate::hot::{TRIED, WROTE, hot};
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::current;
 use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::shown;
 use crate::scheduling::shown::show_reads;
@@ -16,6 +16,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
+use crate::state::scheduler::{SCHED, running_cpu};
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;
 use corefold_block::turn::Look;
@@ -36,7 +37,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
         return;
     }
     if shown::all_accesses() && delays::plain(address, size, pc, AccessKind::Read) {
-        if current().spins.polls.on() {
+        if current().spins.with(|spins| spins.polls.on()) {
             poll(address, pc, size);
         }
         return;
@@ -45,15 +46,16 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     let tag = tag_of(address);
     if !tag.is_untouched() && tag.private_cpu().is_none() {
         ends_spin_by_store(address, pc);
-        let spins = &mut current().spins;
-        event.may_be_old = !spins.again(pc, address);
-        event.awaited = spins.continues(pc, address);
+        current().spins.with(|spins| {
+            event.may_be_old = !spins.again(pc, address);
+            event.awaited = spins.continues(pc, address);
+        });
     }
     let effects = issue(&mut event);
     if effects.has(Effects::VALUE) {
         looked(address, pc, size as u8, effects.value, AccessKind::Read, false);
         let look = Look { pc, address, size: size as u8, value: effects.value };
-        if current().spins.is_steady(pc) && skip() || skip_turns(&look) {
+        if current().spins.with(|spins| spins.is_steady(pc)) && skip() || skip_turns(&look) {
             plain_read(address, pc, size);
         }
     }
@@ -67,7 +69,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
-    let own = || tag_of(address) == Tag::private_dirty(engine().sim.cpu as u32);
+    let own = || tag_of(address) == Tag::private_dirty(running_cpu());
     if keeps_to_stack(address) && !shown::all_accesses() && own() {
         return;
     }
@@ -88,7 +90,7 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
 /// What the running CPU does, for [`issue`].
 #[inline(always)]
 pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> Event {
-    Event::new(what, engine().sim.cpu as u32, simulated(address, u64::from(size)), size, origin(pc, kind as u8, size))
+    Event::new(what, running_cpu(), simulated(address, u64::from(size)), size, origin(pc, kind as u8, size))
 }
 
 /// Passes the event to the simulator, runs others whenever they come first, and accounts for what follows. Returns the last
@@ -98,7 +100,7 @@ pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> 
 pub fn issue(event: &mut Event) -> Effects {
     let mut effects = Effects::default();
     loop {
-        engine().sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects);
+        sim(|sim| sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects));
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;
@@ -123,7 +125,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
             plain_write(address, pc, size);
         }
     });
-    if active() && store_buffer::any_of(engine().sim.cpu as u32) {
+    if active() && store_buffer::any_of(running_cpu()) {
         write_at_once(address, size);
     }
 }
@@ -132,7 +134,7 @@ pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
 #[cold]
 fn write_at_once(address: u64, size: u64) {
     if address ^ (address + size - 1) >= crate::engine::line_bytes() {
-        store_buffer::commit_all(engine().sim.cpu as u32);
+        store_buffer::commit_all(running_cpu());
     }
 }
 
@@ -173,14 +175,14 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
 fn ends_spin_by_store(address: u64, pc: u64) {
     if wrote() {
         let fiber = current();
-        if hot!().traced == 0 && fiber.spins.stores_between(pc, address) {
+        if hot!().traced == 0 && fiber.spins.with(|spins| spins.stores_between(pc, address)) {
             shown::show_stores(true);
         }
         if hot!().wrote == TRIED {
-            fiber.spins.goes_on_after_update(pc, address);
+            fiber.spins.with(|spins| spins.goes_on_after_update(pc, address));
         }
         fiber.ends_spin();
-        match fiber.spins.waits.tried(address) && hot!().wrote == TRIED {
+        match fiber.spins.with(|spins| spins.waits.tried(address)) && hot!().wrote == TRIED {
             true => LOCKS.with(|locks| locks.not_taken(address)),
             false => fiber.ends_wait(),
         }
@@ -197,15 +199,14 @@ pub fn looked(address: u64, pc: u64, size: u8, value: u64, what: AccessKind, ord
 /// The same of a read-modify-write that `asks` for something: see [`Look::asks`](crate::scheduling::look::Look::asks).
 pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: AccessKind, orders: bool) {
     ends_spin_by_store(address, pc);
-    let engine = engine();
-    let fiber = &mut fibers()[engine.sched.fiber];
-    let cpu = engine.sim.cpu as u32;
-    let (at, stall) = (hot!().clock, fiber.time.stall);
+    let fiber = current();
+    let cpu = running_cpu();
+    let (at, stall) = (hot!().clock, fiber.time.get().stall);
     let found = Found { cpu, asks, pc, address, size, value, what, orders, at, stall };
-    if let Some(spun) = fiber.spins.look(&found, engine.sched.longest_spin) {
+    if let Some(spun) = fiber.spins.with(|spins| spins.look(&found, SCHED.longest_spin.get())) {
         fiber.spun(spun, at);
     }
-    if fiber.spins.stores.on() && !fiber.spins.stores.looks(pc, fiber.spins.spinning()) {
+    if fiber.spins.with(|spins| spins.stores.on() && !spins.stores.looks(pc, spins.spinning())) {
         shown::show_stores(false);
     }
     fiber.takes_back();
@@ -220,13 +221,17 @@ pub fn keeps_to_stack(address: u64) -> bool {
 
 #[cold]
 fn keeps(address: u64) -> bool {
-    let spins = &mut current().spins;
     let tag = tag_of(address);
-    let only_own = tag.is_untouched() || tag.private_cpu() == Some(engine().sim.cpu as u32);
-    let keeps = only_own && spins.stores.compares(address);
+    let only_own = tag.is_untouched() || tag.private_cpu() == Some(running_cpu());
+    let keeps = current().spins.with(|spins| {
+        let keeps = only_own && spins.stores.compares(address);
+        if keeps {
+            spins.note_read(address);
+        }
+        keeps
+    });
     if keeps {
         hot!().wrote = 0;
-        spins.note_read(address);
     } else {
         hides_stores();
     }
@@ -244,18 +249,17 @@ pub fn stores_anywhere() {
 
 #[cold]
 fn hides_stores() {
-    current().spins.stores.elsewhere();
+    current().spins.with(|spins| spins.stores.elsewhere());
     shown::show_stores(false);
 }
 
 /// A read-modify-write has changed the word, where it failed to when it was last tried: did the thread back off in between?
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
-    let engine = engine();
-    let fiber = &mut fibers()[engine.sched.fiber];
-    let (cpu, what, at, stall) = (engine.sim.cpu as u32, AccessKind::Rmw, hot!().clock, fiber.time.stall);
+    let fiber = current();
+    let (cpu, what, at, stall) = (running_cpu(), AccessKind::Rmw, hot!().clock, fiber.time.get().stall);
     let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };
-    if let Some(spun) = fiber.spins.succeeds(&found, engine.sched.longest_spin) {
+    if let Some(spun) = fiber.spins.with(|spins| spins.succeeds(&found, SCHED.longest_spin.get())) {
         fiber.spun(spun, at);
     }
 }
@@ -266,11 +270,11 @@ const OTHERS: u8 = 64;
 /// A plain read, in an iteration whose lines are collected. True: it costs nothing, as its line is the CPU's own.
 #[cold]
 fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
-    let polls = current().spins.polls.on();
-    if !current().spins.note_read(address) && !polls {
+    let polls = current().spins.with(|spins| spins.polls.on());
+    if !current().spins.with(|spins| spins.note_read(address)) && !polls {
         show_reads(false);
     }
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
     if own && polls {
         poll(address, pc, size);
@@ -287,12 +291,15 @@ fn poll(address: u64, pc: u64, size: u64) {
         looked(address, pc, size as u8, ProgramMemory.read(address, size as u8), AccessKind::Read, false);
     }
     let fiber = current();
-    let spins = may_spin && fiber.spins.spinning();
-    fiber.spins.polls.others = if spins { 0 } else { fiber.spins.polls.others + 1 };
-    if fiber.spins.polls.others > OTHERS {
-        fiber.spins.polls.on = false;
+    let gives_up = fiber.spins.with(|spins| {
+        let others = if may_spin && spins.spinning() { 0 } else { spins.polls.others + 1 };
+        spins.polls.others = others;
+        spins.polls.on &= others <= OTHERS;
+        others > OTHERS
+    });
+    if gives_up {
         show_reads(false);
-    } else if may_spin && fiber.spins.is_steady(pc) && skip() {
+    } else if may_spin && fiber.spins.with(|spins| spins.is_steady(pc)) && skip() {
         plain_read(address, pc, size);
     }
 }

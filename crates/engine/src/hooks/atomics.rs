@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, engine};
+use crate::engine::active;
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
@@ -17,6 +17,7 @@ use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
+use crate::state::scheduler::running_cpu;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_block::turn::Look;
 use corefold_model::Ticks;
@@ -46,7 +47,8 @@ pub fn load(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
     }
     loop {
         let value = look(address, size, orders, pc);
-        if current().spins.is_steady(pc) && skip() || skip_turns(&Look { pc, address, size, value }) {
+        if current().spins.with(|spins| spins.is_steady(pc)) && skip() || skip_turns(&Look { pc, address, size, value })
+        {
             continue;
         }
         return value;
@@ -59,7 +61,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
         delays::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
-    event.awaited = hot!().wrote == 0 && current().spins.continues(pc, address);
+    event.awaited = hot!().wrote == 0 && current().spins.with(|spins| spins.continues(pc, address));
     let value = issue(&mut event).value;
     // Perhaps the simulator could not read it: then the program cannot, either.
     if value == 0 && peek::touch_to_read(ProgramMemory.held_at(address)) {
@@ -189,10 +191,10 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
     if !changed {
         if what == Updates::Fails && wrote() {
             // Such as the expected value, which it has overwritten.
-            current().spins.failed(pc, address, old);
+            current().spins.with(|spins| spins.failed(pc, address, old));
         }
         // A failed compare-and-swap is mispredicted: compilers and predictors expect success.
-        run_ahead::lost(engine().sim.cpu as u32);
+        run_ahead::lost(running_cpu());
         let asks = match what {
             Updates::Bits(bits) => bits,
             _ => 0,
@@ -207,10 +209,10 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         hot!().wrote = WROTE;
         return;
     }
-    if (what == Updates::Swaps || !wrote()) && current().spins.continues(pc, address) {
+    if (what == Updates::Swaps || !wrote()) && current().spins.with(|spins| spins.continues(pc, address)) {
         succeeded(address, pc, size, old);
     }
-    let again = hot!().wrote == TRIED && current().spins.waits.tried(address);
+    let again = hot!().wrote == TRIED && current().spins.with(|spins| spins.waits.tried(address));
     if wrote() && !again {
         current().ends_spin();
         current().ends_wait();
@@ -219,7 +221,8 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
     let released = LOCKS.with(|locks| locks.updated(address, (old, new), again));
     hot!().wrote = if released { WROTE } else { TRIED };
     let fiber = current();
-    fiber.spins.tries(Update { address, old, new, exchange: what == Updates::Exchanges }, fiber.time.stall);
+    let update = Update { address, old, new, exchange: what == Updates::Exchanges };
+    fiber.spins.with(|spins| spins.tries(update, fiber.time.get().stall));
 }
 
 /// A full fence.
@@ -227,7 +230,7 @@ pub fn fence() {
     if !active() {
         return;
     }
-    issue(&mut Event::fence(engine().sim.cpu as u32));
+    issue(&mut Event::fence(running_cpu()));
 }
 
 macro_rules! atomic_hooks {

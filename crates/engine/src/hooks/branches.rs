@@ -9,7 +9,7 @@
 use crate::carrier::Carrier;
 use crate::code::cost::core;
 use crate::code::mapped::Mapped;
-use crate::engine::{computed, engine, launch};
+use crate::engine::{computed, launch, sim};
 use crate::hooks::delays;
 use crate::hooks::results;
 use crate::hooks::rounds;
@@ -103,7 +103,7 @@ impl Slow {
         deep(|| Slow {
             pauses: corefold_block::pauses(&Mapped, pc),
             unhooked: unhooked::learn(pc),
-            is_held_up: engine().sim.delays.is_some() && unhooked::may_call(pc),
+            is_held_up: sim(|sim| sim.delays.is_some()) && unhooked::may_call(pc),
             results_matter: results::matter(pc),
         })
     }
@@ -165,7 +165,7 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     }
     if slow != Slow::NO {
         if slow.pauses > 0 {
-            current().spins.pauses(computed(slow.pauses * launch().machine.core.pause));
+            current().spins.with(|spins| spins.pauses(computed(slow.pauses * launch().machine.core.pause)));
         }
         if slow.results_matter {
             results::begin(pc);
@@ -201,18 +201,18 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
     let penalty = launch().machine.core.mispredict;
     let fiber = current();
     with(|branches| {
-        branches.arrive(at, &mut fiber.branches);
+        fiber.branches.with(|own| branches.arrive(at, own));
         branches.meet(at, entry, pc);
         let cost = match branches.block(at).cost {
             0 => branches.cost_now(at, pc),
             cost => cost,
         };
-        if fiber.spins.spinning() {
+        if fiber.spins.with(|spins| spins.spinning()) {
             // The thread does not decide when it ends.
             let block = branches.block(at);
             (block.branch, block.learnt) = (None, None);
         }
-        branches.depart(at, &mut fiber.branches, penalty);
+        fiber.branches.with(|own| branches.depart(at, own, penalty));
         let block = branches.block(at);
         block.known = block.cost != 0 && block.branch.is_none() && block.awaited == 0;
         (if block.cost == 0 { cost } else { block.cost }, block.known)
@@ -221,7 +221,7 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
 
 /// Counts what the running CPU has run for, once that is enough.
 pub fn count_cycles() {
-    if let Some(passed) = engine().sim.take_counted(hot!().clock) {
+    if let Some(passed) = sim(|sim| sim.take_counted(hot!().clock)) {
         with(|branches| branches.time_passes(passed / TICKS_PER_CYCLE));
     }
 }

@@ -2,11 +2,12 @@
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
 use crate::account::freed;
-use crate::engine::{engine, launch};
+use crate::engine::{launch, sim};
 use crate::hot::hot;
-use crate::scheduling::fiber::{Fiber, State, Wait, current, fibers, goes_away};
+use crate::scheduling::fiber::{FIBERS, Fiber, State, Wait, current, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
+use crate::state::scheduler::{running_cpu, running_fiber};
 use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
 use core::sync::atomic::Ordering;
@@ -25,10 +26,10 @@ const LOOK_AROUND: u32 = 50_000;
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(false, pc);
     freed::check(address, size, pc, what);
-    let (cpu, tag) = (engine().sim.cpu as u32, tag_of(address));
+    let (cpu, tag) = (running_cpu(), tag_of(address));
     match what {
         AccessKind::Read => {
-            current().spins.note_read(address);
+            current().spins.with(|spins| spins.note_read(address));
             tag.private_cpu() == Some(cpu)
         }
         _ => tag == Tag::private_dirty(cpu),
@@ -53,14 +54,17 @@ fn step(atomic: bool, pc: u64) {
     if hot!().clock >= PERTURB.with(|p| p.look_around) {
         look_around(pc);
     }
-    if current().spins.spinning() {
+    if current().spins.with(|spins| spins.spinning()) {
         // A waiting thread loses nothing by waiting longer.
         return;
     }
-    let s = &mut engine().sim;
-    let waits = !s.cpus[s.cpu].ready.is_empty();
-    let Some(delays) = &mut s.delays else { return };
-    match delays.step(engine().sched.fiber, atomic, waits, pc, hot!().clock) {
+    let step = sim(|sim| {
+        let waits = !sim.cpus[sim.cpu].ready.is_empty();
+        let delays = sim.delays.as_mut()?;
+        Some(delays.step(running_fiber(), atomic, waits, pc, hot!().clock))
+    });
+    let Some(step) = step else { return };
+    match step {
         Step::Nothing => {}
         Step::Preempted => {
             sched::give_way(usize::MAX);
@@ -72,15 +76,16 @@ fn step(atomic: bool, pc: u64) {
 
 /// The running CPU is busy with something else for a while; its thread waits, and others continue.
 fn hold_up(length: Ticks) {
-    let e = engine();
-    let (cpu, clock) = (e.sim.cpu, hot!().clock);
-    let me = e.sched.fiber;
+    let (cpu, clock) = (running_cpu() as usize, hot!().clock);
+    let me = running_fiber();
     goes_away(me, clock);
     hot!().clock = clock + length;
-    let first = e.sim.threads[me].begin(clock + length);
+    let first = sim(|sim| sim.threads[me].begin(clock + length));
     current().comes_back(cpu, clock + length, first);
-    e.sim.cpus[cpu].next_sample += length;
-    e.sim.cpus[cpu].counted += length;
+    sim(|sim| {
+        sim.cpus[cpu].next_sample += length;
+        sim.cpus[cpu].counted += length;
+    });
     sched::sync();
 }
 
@@ -88,7 +93,7 @@ fn hold_up(length: Ticks) {
 pub fn look_around(pc: u64) {
     let clock = hot!().clock;
     let (most, next) = PERTURB.with(|p| (p.most, p.look_around));
-    if clock.saturating_sub(engine().sim.delays.as_ref().map_or(0, |delays| delays.total)) > most {
+    if clock.saturating_sub(sim(|sim| sim.delays.as_ref().map_or(0, |delays| delays.total))) > most {
         crate::ending::livelock(pc, false);
     }
     if !shown::all_accesses() && clock < next {
@@ -110,22 +115,23 @@ pub fn look_around(pc: u64) {
 
 /// Has every thread that waits for a CPU looked since, and found that it has to go on looking?
 fn all_had_a_turn(since: Ticks) -> bool {
-    let looked = |f: &Fiber| f.state != State::Ready || f.off_cpu_since > since + f.spins.period();
-    fibers().iter().all(|fiber| looked(fiber))
+    let looked = |f: &Fiber| {
+        f.state.get() != State::Ready || f.off_cpu_since.get() > since + f.spins.with(|spins| spins.period())
+    };
+    FIBERS.iter().all(looked)
 }
 
 /// All threads only poll memory, and no outside input or timer is due. Without a seed the run is to end as it would
 /// natively: then only a loop counts that cannot end by itself, as no register changes in it.
 fn all_look() -> bool {
-    let e = engine();
     let guesses = shown::all_accesses() || launch().explores;
-    let spins = |f: &Fiber| if guesses { f.spins.spinning() } else { f.spins.goes_on() };
-    let looks = |f: &Fiber| match f.state {
+    let spins = |f: &Fiber| {
+        if guesses { f.spins.with(|spins| spins.spinning()) } else { f.spins.with(|spins| spins.goes_on()) }
+    };
+    let looks = |f: &Fiber| match f.state.get() {
         State::Running | State::Ready => spins(f),
-        State::Blocked => !matches!(f.wait, Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
+        State::Blocked => !matches!(f.wait.get(), Wait::Io { .. } | Wait::Sleep | Wait::Retry { .. }),
         State::Finished => true,
     };
-    e.sim.timers.is_empty()
-        && fibers().iter().all(|fiber| looks(fiber))
-        && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
+    sim(|sim| sim.timers.is_empty()) && FIBERS.iter().all(looks) && (guesses || !FROM_OUTSIDE.load(Ordering::Relaxed))
 }

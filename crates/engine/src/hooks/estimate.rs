@@ -21,13 +21,13 @@ use corefold_block::{Code, Hook, LEAVES, Pairs, between};
 
 extern "C" fn passes(pc: u64) {
     if active() {
-        charge(current().trail.pass(pc), pc);
+        charge(current().trail.with(|trail| trail.pass(pc)), pc);
     }
 }
 
 extern "C" fn enters(pc: u64, returns_to: u64) {
     if active() {
-        charge(current().trail.enter(pc, returns_to), pc);
+        charge(current().trail.with(|trail| trail.enter(pc, returns_to)), pc);
     }
 }
 
@@ -36,7 +36,7 @@ extern "C" fn exits(pc: u64) {
         let frames = hot!().frames;
         // SAFETY: the hook of the function's entry has put its return address there.
         let returns_to = return_address(unsafe { frames.sub(1).read() });
-        charge(current().trail.exit(pc, returns_to), pc);
+        charge(current().trail.with(|trail| trail.exit(pc, returns_to)), pc);
     }
 }
 
@@ -57,7 +57,7 @@ fn charge(pairs: Pairs, pc: u64) {
 
 /// The last hook that the running thread came by, if `pc` is in code that has none at blocks; else 0.
 pub fn last_hook(pc: u64) -> u64 {
-    if modules::holds(pc) { current().trail.last() } else { 0 }
+    if modules::holds(pc) { current().trail.with(|trail| trail.last()) } else { 0 }
 }
 
 /// Any address that is no code.

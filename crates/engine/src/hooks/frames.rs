@@ -3,11 +3,11 @@
 use crate::carrier::Carrier;
 use crate::code::innermost::{call_of_library, is_programs};
 use crate::code::unwind::Registers;
-use crate::engine::engine;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::stacks;
+use crate::state::scheduler::running_fiber;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use corefold_recording::Frame;
@@ -52,7 +52,7 @@ pub fn note(address: u64, pc: u64) {
 
 /// The running thread is at `pc`: resolves its frames that were not known before.
 pub fn stops_at(pc: u64) {
-    let thread = engine().sched.fiber;
+    let thread = running_fiber();
     let is_mine = |found: &&Found| found.thread == thread;
     let mine: Vec<Found> = FRAMES.with(|frames| frames.awaited.iter().filter(is_mine).copied().collect());
     for found in mine {
@@ -107,22 +107,21 @@ fn own_place(place: u64, found: &Found) -> u64 {
 }
 
 fn runs(thread: usize) -> bool {
-    thread == engine().sched.fiber
+    thread == running_fiber()
 }
 
 /// The registers of a thread that does not run.
 fn saved(thread: usize) -> Registers {
-    Registers::saved(fibers()[thread].saved_sp())
+    Registers::saved(FIBERS[thread].saved_sp())
 }
 
 /// Where the thread is, or 0 if that is not known; then the return addresses of its calls, innermost first.
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
-    let e = engine();
-    let fiber = &fibers()[thread];
-    let (innermost, top) = if thread == e.sched.fiber {
+    let fiber = &FIBERS[thread];
+    let (innermost, top) = if thread == running_fiber() {
         (pc, hot!().frames.cast_const())
     } else {
-        (fiber.blocked_at, fiber.frames.cast_const())
+        (fiber.blocked_at.get(), fiber.frames.get().cast_const())
     };
     core::iter::once(innermost).chain(fiber.calls(top)).collect()
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
-use crate::engine::{engine, slot_of};
+use crate::engine::{sim, slot_of};
 use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::program_memory::ProgramMemory;
+use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::{self, simulated};
 use core::cell::Cell;
 use corefold_model::{Access, Kind, Tag};
@@ -19,10 +20,10 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
         return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
     let address = simulated(address, size);
-    let (cpu, size) = (engine().sim.cpu as u32, size as u32);
+    let (cpu, size) = (running_cpu(), size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
-    let served = engine().sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects);
+    let served = sim(|sim| sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects));
     if served {
         settle(&effects, &access);
     }

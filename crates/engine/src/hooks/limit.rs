@@ -2,7 +2,7 @@
 //! The running CPU's clock has reached its limit: what was put off until then is done.
 use crate::account::sample;
 use crate::counts::samples::What;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hooks::branches;
 use crate::hooks::delays;
 use crate::hooks::polls;
@@ -12,25 +12,26 @@ use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
 use crate::scheduling::run_ahead;
 use crate::scheduling::{lease, sched};
+use crate::state::scheduler::{SCHED, running_cpu};
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
 pub extern "C" fn at_limit(pc: u64) {
     if !active() {
         return;
     }
-    let cpu = engine().sim.cpu as u32;
-    current().spins.enters(pc);
+    let cpu = running_cpu();
+    current().spins.with(|spins| spins.enters(pc));
     // Others have been scheduled by this clock: it must not go back.
     run_ahead::catch_up(cpu);
     crate::ending::stop_if_asked(pc);
     outside::take_signals();
     delays::look_around(pc);
     sample::take_due(pc, What::Compute);
-    if !engine().sim.is_due(hot!().clock) {
+    if !sim(|sim| sim.is_due(hot!().clock)) {
         // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
         return lease::sampled();
     }
-    hot!().clock = engine().sim.model.retire(cpu, hot!().clock);
+    hot!().clock = sim(|sim| sim.model.retire(cpu, hot!().clock));
     run_ahead::passed(cpu);
     charges::charge_late(cpu);
     sample::take_due(pc, What::Stall);
@@ -44,7 +45,7 @@ pub extern "C" fn at_limit(pc: u64) {
 /// address stands: what the compiler knows of the place, an unwinder finds by `pc`.
 pub extern "C" fn at_block(pc: u64, return_to: *mut u64) {
     at_limit(pc);
-    if active() && engine().sched.signalled != 0 && current().signals.is_due() {
+    if active() && SCHED.signalled.get() != 0 && current().signals.is_due() {
         // SAFETY: the hook's own return address; code out of line would go on at `pc` anyway.
         unsafe { *return_to = pc };
         outside::look(pc);

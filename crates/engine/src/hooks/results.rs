@@ -33,7 +33,7 @@ pub fn mfence() -> bool {
         return false;
     }
     let first = KNOWN.with(|known| !core::mem::replace(&mut known.awaited, true));
-    let until = core::mem::take(&mut current().results_until);
+    let until = current().results_until.take();
     hot!().clock = hot!().clock.max(until);
     first
 }
@@ -48,7 +48,7 @@ pub fn matter(pc: u64) -> bool {
 pub fn begin(pc: u64) {
     let until = hot!().clock + Ticks::from(of(pc).after);
     let fiber = current();
-    fiber.results_until = fiber.results_until.max(until);
+    fiber.results_until.set(fiber.results_until.get().max(until));
 }
 
 fn of(pc: u64) -> Results {

@@ -73,7 +73,7 @@ impl Rounds {
         };
         block.visits += 1;
         let Waiting { inner, cost, visits } = *block;
-        let before = core::mem::replace(&mut current().last_unknown, pc);
+        let before = current().last_unknown.replace(pc);
         let counted = self.loops.entry(inner).or_default();
         if inner == pc {
             counted.visit(before != pc);

@@ -3,7 +3,7 @@
 use crate::account::sample;
 use crate::counts::samples::What;
 use crate::counts::sites::{SITES, line_shared};
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hooks::frames;
 use crate::hot::hot;
 use crate::scheduling::charges::{charge_retries, charge_waits};
@@ -49,7 +49,7 @@ fn settle_before(effects: &Effects, access: &Access) {
 
 /// The wait is an event's own, and nothing else has passed since: for a line that was postponed, or a store.
 fn sample_wait(pc: u64) {
-    let due = engine().sim.cpus[engine().sim.cpu].next_sample;
+    let due = sim(|sim| sim.cpus[sim.cpu].next_sample);
     if hot!().clock >= due {
         sample::take_due(pc, What::Stall);
         lease::sampled();
@@ -60,7 +60,7 @@ fn sample_wait(pc: u64) {
 fn account(effects: &Effects, access: &Access) {
     let outcome = &effects.outcome;
     if outcome.stall > 0 {
-        current().time.stall += outcome.stall;
+        current().stalled(outcome.stall);
     }
     let (pc, kind, _) = parts(access.origin);
     if outcome.transfer.is_some() || outcome.stall > 0 || outcome.dirtied {
@@ -71,7 +71,7 @@ fn account(effects: &Effects, access: &Access) {
     } else if let Some(index) = effects.tag.record_index() {
         SITES.with(|sites| sites.used(index, pc, kind, access));
     }
-    if outcome.done >= engine().sim.cpus[access.cpu as usize].next_sample {
+    if outcome.done >= sim(|sim| sim.cpus[access.cpu as usize].next_sample) {
         // A read-modify-write takes time of its own once its line is there.
         let there = if access.kind == Kind::Rmw { outcome.effect } else { outcome.done };
         take_samples(pc, [(effects.asked, What::Compute), (there, What::Stall), (outcome.done, What::Compute)]);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{engine, line_bytes, line_start, note};
+use crate::engine::{line_bytes, line_start, note, sim};
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::charges::charge;
 use crate::scheduling::run_ahead;
 use crate::scheduling::sched;
+use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::tag_of;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;
@@ -25,7 +26,7 @@ pub fn is_split(address: u64, size: u8) -> bool {
 #[cold]
 pub fn arrive(address: u64, size: u8, pc: u64) {
     note("split lock: an atomic operation across two cache lines locks the bus and stalls all CPUs", pc);
-    let (cpu, size) = (engine().sim.cpu as u32, u32::from(size));
+    let (cpu, size) = (running_cpu(), u32::from(size));
     let second = line_start(address + u64::from(size) - 1);
     let first_bytes = (second - address) as u32;
     run_ahead::end(cpu);
@@ -35,7 +36,7 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
     }
     sched::sync();
     let begun = hot!().clock;
-    hot!().clock = engine().sim.model.lock_bus(begun);
+    hot!().clock = sim(|sim| sim.model.lock_bus(begun));
     let origin = origin(pc, AccessKind::SplitLock as u8, first_bytes);
     let record = tag_of(address).record_index();
     charge(&Blame { address, origin, stall: hot!().clock - begun }, record);

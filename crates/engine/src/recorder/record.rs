@@ -6,9 +6,9 @@ use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::PACE;
 use crate::counts::samples::SAMPLES;
 use crate::counts::sites::SITES;
-use crate::engine::{self, active, engine, launch, now};
+use crate::engine::{self, active, launch, now, sim};
 use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::{FIBERS, Fiber};
 use crate::storage::objects;
 use crate::sys;
 use alloc::boxed::Box;
@@ -55,8 +55,7 @@ fn cycles(ticks: Ticks) -> u64 {
 
 /// The run's totals from `begin` on.
 pub fn run(status: Status, begin: Ticks) -> Run {
-    let e = engine();
-    fibers().iter_mut().for_each(|fiber| {
+    FIBERS.iter().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
@@ -64,9 +63,11 @@ pub fn run(status: Status, begin: Ticks) -> Run {
     let (computed, stalled) = SITES.with(|sites| sites.take_unwritten_spins());
     let unwritten = Time { compute: cycles(computed), stall: cycles(stalled), ..Time::default() };
     LOCKS.with(|locks| locks.forget_unwritten());
-    let end = e.sim.latest_clock(now()).max(now());
+    let end = sim(|sim| sim.latest_clock(now())).max(now());
     let line_bytes = launch().machine.line_bytes;
     let time = total_time(end);
+    let found = |fiber: &Fiber| fiber.early.with(|early| early.found(fiber.done(end)).collect::<Vec<_>>());
+    let early: Vec<_> = FIBERS.iter().flat_map(found).collect();
     Run {
         argv: launch().argv.clone(),
         machine: launch().machine.name.clone(),
@@ -82,13 +83,13 @@ pub fn run(status: Status, begin: Ticks) -> Run {
             ..time
         },
         sample_period: SAMPLES.with(|samples| samples.period_cycles()),
-        threads: fibers().len() as u32,
+        threads: FIBERS.len() as u32,
         modules: modules::all(),
         progress: crate::recorder::progress::list(),
         stacks: SAMPLES.with(|samples| samples.stacks()),
         lines: SITES.with(|sites| sites.lines(MOST_LINES, line_bytes)),
         passed: SITES.with(|sites| sites.passed_list(MOST_LINES)),
-        locks: LOCKS.with(|locks| locks.all(fibers().iter().flat_map(|fiber| fiber.early.found(fiber.done(end))))),
+        locks: LOCKS.with(|locks| locks.all(early.into_iter())),
         labels: labels::all(),
         allocations: objects::sites(),
         frames: crate::hooks::frames::list(),
@@ -103,7 +104,7 @@ pub fn run(status: Status, begin: Ticks) -> Run {
 
 /// One for each place: threads that follow each other may have the same.
 fn thread_pointers() -> Vec<u64> {
-    let mut pointers: Vec<u64> = fibers().iter().map(|fiber| fiber.fs).collect();
+    let mut pointers: Vec<u64> = FIBERS.iter().map(|fiber| fiber.fs.get()).collect();
     pointers.sort_unstable();
     pointers.dedup();
     pointers
@@ -112,15 +113,16 @@ fn thread_pointers() -> Vec<u64> {
 /// What may have decided the run's duration (timers, clock reads), and its work.
 fn pace(begin: Ticks) -> Pace {
     let (clock_reads, alarms, longest_alarm) = PACE.with(|pace| (pace.clock_reads, pace.alarms, pace.longest_alarm));
-    let longest = (0..fibers().len()).rev().max_by_key(|fiber| fibers()[*fiber].slept.lasted).unwrap_or(0);
-    let slept = fibers()[longest].slept;
-    let sleeps = fibers().iter().map(|fiber| fiber.sleeps);
+    let longest =
+        (0..FIBERS.len()).rev().max_by_key(|fiber| FIBERS[*fiber].slept.with(|slept| slept.lasted)).unwrap_or(0);
+    let slept = FIBERS[longest].slept.with(|slept| *slept);
+    let sleeps = FIBERS.iter().map(|fiber| fiber.sleeps.with(|sleeps| *sleeps));
     let longest_sleep = sleeps.clone().rev().max_by_key(|sleeps| sleeps.lasted).unwrap_or_default();
-    let mut began: Vec<Ticks> = fibers().iter().map(|fiber| fiber.spins.started.min(now())).collect();
+    let mut began: Vec<Ticks> = FIBERS.iter().map(|fiber| fiber.spins.with(|spins| spins.started.min(now()))).collect();
     began.sort_unstable();
     // Nine tenths, rounded up: a few that follow late say nothing of the others.
     let most_began = began.get((began.len() * 9).div_ceil(10).saturating_sub(1)).copied().unwrap_or(begin);
-    let watched = fibers().iter().rev().map(|fiber| fiber.watched).max_by_key(|w| w.readings);
+    let watched = FIBERS.iter().rev().map(|fiber| fiber.watched.with(|watched| *watched)).max_by_key(|w| w.readings);
     Pace {
         blocks: SAMPLES.with(|samples| samples.blocks()),
         sleeper: longest as u32,
@@ -140,12 +142,12 @@ fn pace(begin: Ticks) -> Pace {
 /// All threads' time; CPU time without stall and spin is compute.
 fn total_time(end: Ticks) -> Time {
     let mut total = Time::default();
-    for fiber in fibers().iter_mut() {
-        if fiber.state == State::Running {
-            let clock = engine().sim.clock_of(fiber.cpu, now());
+    for fiber in FIBERS.iter() {
+        if fiber.state.get() == State::Running {
+            let clock = sim(|sim| sim.clock_of(fiber.cpu.get(), now()));
             fiber.goes_away(clock.min(end));
         }
-        let time = fiber.time;
+        let time = fiber.time.get();
         total.compute += cycles(time.compute.saturating_sub(time.stall + time.spin));
         total.stall += cycles(time.stall);
         total.spin += cycles(time.spin);

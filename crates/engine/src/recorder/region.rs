@@ -7,10 +7,10 @@ use crate::counts::lock_table::LOCKS;
 use crate::counts::pace::{PACE, Pace};
 use crate::counts::samples::{SAMPLES, What};
 use crate::counts::sites::SITES;
-use crate::engine::{active, engine, now};
+use crate::engine::{active, now, sim};
 use crate::recorder::progress;
 use crate::recorder::record;
-use crate::scheduling::fiber::{State, fibers};
+use crate::scheduling::fiber::{FIBERS, State};
 use crate::scheduling::spin_skip;
 use alloc::boxed::Box;
 use corefold_model::Ticks;
@@ -46,10 +46,9 @@ pub extern "C" fn corefold_region_begin() {
 fn forget_so_far() {
     // Samples that are due belong to the time before.
     sample::take_due(1, What::Compute);
-    let e = engine();
     spin_skip::end_all(now());
     // A spin is charged when it is over: its part until now belongs to the time before.
-    fibers().iter_mut().for_each(|fiber| {
+    FIBERS.iter().for_each(|fiber| {
         fiber.leaves_spin();
         fiber.ends_wait();
     });
@@ -58,8 +57,9 @@ fn forget_so_far() {
     LOCKS.with(|locks| locks.clear());
     PACE.with(|pace| *pace = Pace::NOTHING);
     progress::clear();
-    for fiber in fibers().iter_mut() {
-        let clock = if fiber.state == State::Running { e.sim.clock_of(fiber.cpu, now()) } else { now() };
+    for fiber in FIBERS.iter() {
+        let clock =
+            if fiber.state.get() == State::Running { sim(|sim| sim.clock_of(fiber.cpu.get(), now())) } else { now() };
         fiber.restart_accounts(clock);
     }
 }

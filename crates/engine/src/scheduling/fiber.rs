@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated threads. Each is a real pthread with its own stack and thread-local storage, parked; the
 //! carrier runs it by switching to its stack and its FS base.
+use crate::carrier::Carrier;
 use crate::code::innermost;
 use crate::code::unwind::Registers;
+use crate::counts::early::Early;
 use crate::counts::lock_table::LOCKS;
 use crate::counts::samples::Undecided;
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::frees;
 use crate::fs_base;
-use crate::hot::hot;
+use crate::hot::{Captured, hot};
 use crate::neutral_stack;
 use crate::registers;
 use crate::scheduling::look::Spun;
 use crate::scheduling::spin::Spins;
 use crate::state::calls::{Policy, Watched};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::wait::Slept;
 pub use crate::state::wait::{State, Wait, Woken};
 use crate::state::{hooks, pthread, signals};
@@ -21,66 +24,69 @@ use crate::sys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::naked_asm;
-use core::cell::UnsafeCell;
+use core::cell::Cell;
+use core::mem::offset_of;
+use core::ops::Index;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;
 
+/// All of it is lent to one caller at a time, or copied: a reference to a fiber survives a switch.
 pub struct Fiber {
-    pub id: usize,
+    pub id: Cell<usize>,
     /// Saved stack pointer and FS base, while it does not run.
-    sp: usize,
-    pub fs: u64,
-    pub state: State,
-    pub wait: Wait,
-    pub woken: Woken,
+    sp: Cell<usize>,
+    pub fs: Cell<u64>,
+    pub state: Cell<State>,
+    pub wait: Cell<Wait>,
+    pub woken: Cell<Woken>,
     /// Where it called what it blocks in; 0 if that is not known.
-    pub blocked_at: u64,
+    pub blocked_at: Cell<u64>,
     /// The condition variable that it was woken from, until it releases a lock.
-    pub woken_at: u64,
+    pub woken_at: Cell<u64>,
     /// The object that it last woke others at, until it releases a lock.
-    pub woke_at: u64,
+    pub woke_at: Cell<u64>,
     /// Where it called what allocates memory on its behalf, while that runs and is no hooked function: to open a stream, or
     /// Rust's allocator; or 0.
-    pub called_at: u64,
-    pub timer: u64,
+    pub called_at: Cell<u64>,
+    pub timer: Cell<u64>,
     /// The CPU it runs or last ran on.
-    pub cpu: usize,
+    pub cpu: Cell<usize>,
     /// CPUs it may run on, a bit each; empty: all.
-    pub affinity: Vec<u64>,
-    pub policy: Policy,
-    pub off_cpu_since: Ticks,
+    pub affinity: Carrier<Vec<u64>>,
+    pub policy: Cell<Policy>,
+    pub off_cpu_since: Cell<Ticks>,
     /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
-    pub time: Time,
-    on_cpu_since: Ticks,
+    pub time: Cell<Time>,
+    on_cpu_since: Cell<Ticks>,
     /// Its waits that ended by a timer; of these, sleeps.
-    pub slept: Slept,
-    pub sleeps: Slept,
-    pub early: crate::counts::early::Early,
-    pub watched: Watched,
+    pub slept: Carrier<Slept>,
+    pub sleeps: Carrier<Slept>,
+    pub early: Carrier<Early>,
+    pub watched: Carrier<Watched>,
     /// Stack of return addresses: its base, and its top while the fiber does not run.
     pub frames_base: *mut u64,
-    pub frames: *mut u64,
-    pub wrote: u8,
+    pub frames: Cell<*mut u64>,
+    pub wrote: Cell<u8>,
     /// When the results of its instructions so far are there, as far as a fence is to wait for them.
-    pub results_until: Ticks,
-    pub spins: Spins,
-    pub samples: Undecided,
+    pub results_until: Cell<Ticks>,
+    pub spins: Carrier<Spins>,
+    pub samples: Carrier<Undecided>,
     /// The last block it executed whose cost was not known.
-    pub last_unknown: u64,
+    pub last_unknown: Cell<u64>,
     /// Its branch history.
-    pub branches: hooks::Branching,
+    pub branches: Carrier<hooks::Branching>,
     /// The hooks it called last, in code whose blocks have none.
-    pub trail: corefold_block::Trail,
-    pub unhooked: hooks::Unhooked,
+    pub trail: Carrier<corefold_block::Trail>,
+    pub unhooked: Carrier<hooks::Unhooked>,
     /// The real thread's side.
-    pub real: libc::pthread_t,
+    pub real: Cell<libc::pthread_t>,
     parked: AtomicU32,
     released: AtomicU32,
     /// The kernel thread's number, and where that is cleared when it ends.
     kernel_thread: AtomicU32,
     kernel_thread_at: AtomicU64,
-    alternate: Box<[u8]>,
+    alternate: Carrier<Box<[u8]>>,
     pub base: pthread::Base,
     pub thread: pthread::Thread,
     pub signals: signals::Own,
@@ -92,43 +98,43 @@ const ALTERNATE_STACK: usize = 16 << 10;
 impl Fiber {
     pub fn new(id: usize, cpu: usize, frames: *mut u64) -> Self {
         Fiber {
-            id,
-            sp: 0,
-            fs: 0,
-            state: State::Ready,
-            wait: Wait::Nothing,
-            woken: Woken::Thread,
-            blocked_at: 0,
-            woken_at: 0,
-            woke_at: 0,
-            called_at: 0,
-            timer: 0,
-            cpu,
-            affinity: Vec::new(),
+            id: Cell::new(id),
+            sp: Cell::new(0),
+            fs: Cell::new(0),
+            state: Cell::new(State::Ready),
+            wait: Cell::new(Wait::Nothing),
+            woken: Cell::new(Woken::Thread),
+            blocked_at: Cell::new(0),
+            woken_at: Cell::new(0),
+            woke_at: Cell::new(0),
+            called_at: Cell::new(0),
+            timer: Cell::new(0),
+            cpu: Cell::new(cpu),
+            affinity: Default::default(),
             policy: Default::default(),
-            off_cpu_since: 0,
-            time: Time::default(),
-            on_cpu_since: 0,
-            slept: Slept::default(),
-            sleeps: Slept::default(),
+            off_cpu_since: Cell::new(0),
+            time: Default::default(),
+            on_cpu_since: Cell::new(0),
+            slept: Default::default(),
+            sleeps: Default::default(),
             early: Default::default(),
-            watched: Watched::default(),
+            watched: Default::default(),
             frames_base: frames,
-            frames,
-            wrote: 0,
-            results_until: 0,
-            spins: Spins::new(frames),
-            samples: Undecided::default(),
-            last_unknown: 0,
+            frames: Cell::new(frames),
+            wrote: Cell::new(0),
+            results_until: Cell::new(0),
+            spins: Carrier::new(Spins::new(frames)),
+            samples: Default::default(),
+            last_unknown: Cell::new(0),
             branches: Default::default(),
-            trail: corefold_block::Trail::default(),
+            trail: Default::default(),
             unhooked: Default::default(),
-            real: 0,
+            real: Cell::new(0),
             parked: AtomicU32::new(0),
             released: AtomicU32::new(0),
             kernel_thread: AtomicU32::new(0),
             kernel_thread_at: AtomicU64::new(0),
-            alternate: alloc::vec![0; ALTERNATE_STACK].into_boxed_slice(),
+            alternate: Carrier::new(alloc::vec![0; ALTERNATE_STACK].into_boxed_slice()),
             base: pthread::Base::default(),
             thread: pthread::Thread::default(),
             signals: signals::Own::default(),
@@ -138,125 +144,144 @@ impl Fiber {
 
     /// Its stack pointer, while it does not run.
     pub fn saved_sp(&self) -> u64 {
-        self.sp as u64
+        self.sp.get() as u64
+    }
+
+    /// Where its next read saves its registers, if that is requested.
+    pub fn captured(&self) -> *mut Captured {
+        self.spins.as_ptr().wrapping_byte_add(offset_of!(Spins, captured)).cast()
     }
 
     pub fn may_run_on(&self, cpu: usize) -> bool {
-        self.affinity.is_empty() || self.affinity.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0)
+        self.affinity.with(|cpus| cpus.is_empty() || cpus.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0))
     }
 
     /// The fiber is on a CPU again, or for the `first` time: accounts for the time it was not.
-    pub fn comes_back(&mut self, cpu: usize, clock: Ticks, first: bool) {
-        let away = clock.saturating_sub(self.off_cpu_since);
-        if !matches!(self.wait, Wait::Join { .. }) {
-            self.time.block += away;
+    pub fn comes_back(&self, cpu: usize, clock: Ticks, first: bool) {
+        let away = clock.saturating_sub(self.off_cpu_since.get());
+        let wait = self.wait.replace(Wait::Nothing);
+        if !matches!(wait, Wait::Join { .. }) {
+            self.time.update(|time| Time { block: time.block + away, ..time });
         }
-        if self.woken == Woken::Timer && !matches!(self.wait, Wait::Nothing) {
-            self.slept.ended(away);
-            if matches!(self.wait, Wait::Sleep) {
-                self.sleeps.ended(away);
+        if self.woken.get() == Woken::Timer && !matches!(wait, Wait::Nothing) {
+            self.slept.with(|slept| slept.ended(away));
+            if matches!(wait, Wait::Sleep) {
+                self.sleeps.with(|sleeps| sleeps.ended(away));
             }
         }
-        self.wait = Wait::Nothing;
-        self.blocked_at = 0;
-        if first {
-            self.spins.started = clock;
-        }
-        self.on_cpu_since = clock;
-        self.cpu = cpu;
-        self.state = State::Running;
-        self.spins.left_cpu(self.wrote);
+        self.blocked_at.set(0);
+        self.on_cpu_since.set(clock);
+        self.cpu.set(cpu);
+        self.state.set(State::Running);
+        self.spins.with(|spins| {
+            if first {
+                spins.started = clock;
+            }
+            spins.left_cpu(self.wrote.get());
+        });
         self.takes_back();
-        fs_base::write_cpu_id(self.fs, cpu as u32);
+        fs_base::write_cpu_id(self.fs.get(), cpu as u32);
     }
 
     /// Is it not to begin to wait so, as it is cancelled?
     pub fn forbids(&self, wait: &Wait) -> bool {
-        self.cancel.ends(wait) && !self.signals.deaf
+        self.cancel.ends(wait) && !self.signals.deaf.get()
     }
 
     /// The fiber leaves its CPU.
-    pub fn goes_away(&mut self, clock: Ticks) {
-        self.time.compute += clock.saturating_sub(self.on_cpu_since);
-        self.samples.decide();
-        self.on_cpu_since = clock;
-        self.off_cpu_since = clock;
+    pub fn goes_away(&self, clock: Ticks) {
+        let on_cpu = clock.saturating_sub(self.on_cpu_since.get());
+        self.time.update(|time| Time { compute: time.compute + on_cpu, ..time });
+        self.samples.with(Undecided::decide);
+        self.on_cpu_since.set(clock);
+        self.off_cpu_since.set(clock);
     }
 
     /// It did something that a spin does not do.
-    pub fn ends_spin(&mut self) {
-        self.spins.forget(true);
+    pub fn ends_spin(&self) {
+        self.spins.with(|spins| spins.forget(true));
         self.takes_back();
     }
 
     /// Accounts are made: that ends a spin which may go on.
-    pub fn leaves_spin(&mut self) {
-        self.spins.forget(false);
+    pub fn leaves_spin(&self) {
+        self.spins.with(|spins| spins.forget(false));
         self.takes_back();
-        self.samples.decide();
+        self.samples.with(Undecided::decide);
+    }
+
+    /// It has waited for lines for so long.
+    #[inline]
+    pub fn stalled(&self, stall: Ticks) {
+        self.time.update(|time| Time { stall: time.stall + stall, ..time });
     }
 
     /// It has spun until then, which counted as stall in part.
     #[inline]
-    pub fn spun(&mut self, spun: Spun, until: Ticks) {
-        self.time.stall -= spun.stall;
-        self.time.spin += spun.time;
-        self.samples.spun(until.saturating_sub(spun.time), until);
+    pub fn spun(&self, spun: Spun, until: Ticks) {
+        self.time.update(|time| Time { stall: time.stall - spun.stall, spin: time.spin + spun.time, ..time });
+        self.samples.with(|samples| samples.spun(until.saturating_sub(spun.time), until));
     }
 
     /// It waits for no word any more.
-    pub fn ends_wait(&mut self) {
-        self.spins.waits.end();
+    pub fn ends_wait(&self) {
+        self.spins.with(|spins| spins.waits.end());
         self.notes_wait();
     }
 
     /// Reverses time that was counted as spinning and was not.
     #[inline]
-    pub fn takes_back(&mut self) {
-        let refused = self.spins.take_refused();
-        if let Some(refused) = refused {
-            self.time.spin -= refused.time;
-            self.time.stall += refused.stall;
+    pub fn takes_back(&self) {
+        let (refused, has_spun) = self.spins.with(|spins| (spins.take_refused(), spins.has_spun()));
+        if let Some(Spun { time: spin, stall }) = refused {
+            self.time.update(|time| Time { spin: time.spin - spin, stall: time.stall + stall, ..time });
         }
-        if !self.spins.has_spun() {
-            self.samples.judged(refused.is_none());
+        if !has_spun {
+            self.samples.with(|samples| samples.judged(refused.is_none()));
         }
         self.notes_wait();
     }
 
     #[inline]
-    fn notes_wait(&mut self) {
-        if self.spins.waits.over.time > 0 {
-            let wait = core::mem::take(&mut self.spins.waits.over);
+    fn notes_wait(&self) {
+        let over = self.spins.with(|spins| {
+            let over = &mut spins.waits.over;
+            (over.time > 0).then(|| core::mem::take(over))
+        });
+        if let Some(wait) = over {
             self.waited(wait.address, wait.time, wait.at);
         }
     }
 
     /// It has waited for so long, until `clock`.
-    pub fn waited(&mut self, address: u64, ticks: Ticks, clock: Ticks) {
-        let (lived, done) = (clock.saturating_sub(self.spins.started), self.done(clock));
-        self.early.waited(address, LOCKS.with(|locks| locks.past_objects()), ticks, lived, done);
+    pub fn waited(&self, address: u64, ticks: Ticks, clock: Ticks) {
+        let started = self.spins.with(|spins| spins.started);
+        let (lived, done) = (clock.saturating_sub(started), self.done(clock));
+        let past = LOCKS.with(|locks| locks.past_objects());
+        self.early.with(|early| early.waited(address, past, ticks, lived, done));
     }
 
     /// Ticks of computing and sleeping since its accounts began, until `clock`: now, or before it last left its CPU.
     pub fn done(&self, clock: Ticks) -> Ticks {
-        let on_cpu = match clock.checked_sub(self.on_cpu_since) {
-            Some(now) if self.state == State::Running => self.time.compute + now,
-            Some(_) => self.time.compute,
-            None => self.time.compute.saturating_sub(self.off_cpu_since.saturating_sub(clock)),
+        let time = self.time.get();
+        let on_cpu = match clock.checked_sub(self.on_cpu_since.get()) {
+            Some(now) if self.state.get() == State::Running => time.compute + now,
+            Some(_) => time.compute,
+            None => time.compute.saturating_sub(self.off_cpu_since.get().saturating_sub(clock)),
         };
-        on_cpu.saturating_sub(self.time.stall + self.time.spin) + self.sleeps.lasted
+        on_cpu.saturating_sub(time.stall + time.spin) + self.sleeps.with(|sleeps| sleeps.lasted)
     }
 
     /// Accounts begin anew at `clock`: the region of interest begins.
-    pub fn restart_accounts(&mut self, clock: Ticks) {
-        self.time = Time::default();
-        (self.slept, self.sleeps) = (Slept::default(), Slept::default());
-        self.early = Default::default();
-        self.watched = Watched::default();
-        self.on_cpu_since = clock;
-        self.off_cpu_since = clock;
-        self.spins.started = clock;
+    pub fn restart_accounts(&self, clock: Ticks) {
+        self.time.set(Time::default());
+        self.slept.with(|slept| *slept = Slept::default());
+        self.sleeps.with(|sleeps| *sleeps = Slept::default());
+        self.early.with(|early| *early = Early::default());
+        self.watched.with(|watched| *watched = Watched::default());
+        self.on_cpu_since.set(clock);
+        self.off_cpu_since.set(clock);
+        self.spins.with(|spins| spins.started = clock);
     }
 
     /// Return addresses on the fiber's stack of calls, innermost first. `top` is where it ends now.
@@ -334,8 +359,8 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
 /// other has not begun.
 pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
     registers::preserve();
-    let save = &raw mut fibers()[from].sp;
-    let (sp, fs) = (fibers()[to].sp, fibers()[to].fs);
+    let save = FIBERS[from].sp.as_ptr();
+    let (sp, fs) = (FIBERS[to].sp.get(), FIBERS[to].fs.get());
     fs_base::write_fs(fs);
     let apart = neutral_stack::top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
@@ -348,47 +373,47 @@ fn after_switch() {
     if !crate::engine::active() {
         return;
     }
-    let e = engine();
-    if let Some(gone) = e.sched.leaving {
-        if gone == e.sched.fiber {
+    if let Some(gone) = SCHED.leaving.get() {
+        if gone == running_fiber() {
             return;
         }
-        e.sched.leaving = None;
-        release(&mut fibers()[gone]);
+        SCHED.leaving.set(None);
+        release(&FIBERS[gone]);
     }
 }
 
 /// Lets the fiber's kernel thread return from its start routine, and waits until it is gone. No code of the program's
 /// runs in that: what libc frees as the thread ends is put off until the thread is reaped.
-fn release(fiber: &mut Fiber) {
-    if fiber.id == 0 {
+fn release(fiber: &Fiber) {
+    if fiber.id.get() == 0 {
         return;
     }
     fiber.released.store(1, Ordering::Release); // pairs with Acquire in `parked_thread`
-    fiber.thread.unfreed = frees::without_frees(|| {
+    let unfreed = frees::without_frees(|| {
         sys::futex_wake(fiber.released.as_ptr());
         let cleared_at = fiber.kernel_thread_at.load(Ordering::Relaxed);
         sys::await_thread_end(fiber.kernel_thread.load(Ordering::Relaxed), cleared_at);
     });
-    fiber.alternate = Box::default();
+    fiber.thread.unfreed.with(|all| *all = unfreed);
+    fiber.alternate.with(|stack| *stack = Box::default());
 }
 
 /// Called by the fiber's kernel thread on its own stack: leaves the context for the carrier and parks.
 /// Returns on the carrier, when the fiber first runs.
-pub fn park(fiber: &mut Fiber) {
-    fiber.fs = fs_base::read_fs();
-    let top = (fiber.alternate.as_mut_ptr() as usize + ALTERNATE_STACK) & !15;
+pub fn park(fiber: &Fiber) {
+    fiber.fs.set(fs_base::read_fs());
+    let top = (fiber.alternate.with(|stack| stack.as_mut_ptr()) as usize + ALTERNATE_STACK) & !15;
     // The alternate stack as `switch_stack` leaves one: the control words as they are at a process's start, r15, r14,
     // r13, r12, rbx, rbp, return address.
     let (control, entry) = (0x037f << 32 | 0x1f80, parked_entry as *const () as usize);
-    let image = [control, fiber as *mut Fiber as usize, 0, 0, 0, 0, 0, entry, 0, 0];
+    let image = [control, &raw const *fiber as usize, 0, 0, 0, 0, 0, entry, 0, 0];
     let frame = (top - size_of_val(&image)) as *mut usize;
     for (i, word) in image.into_iter().enumerate() {
         // SAFETY: within the alternate stack.
         unsafe { frame.add(i).write(word) };
     }
     // SAFETY: the image above.
-    unsafe { switch_stack(&raw mut fiber.sp, frame as usize, None, 0) };
+    unsafe { switch_stack(fiber.sp.as_ptr(), frame as usize, None, 0) };
     after_switch();
 }
 
@@ -398,14 +423,12 @@ unsafe extern "C" fn parked_entry() {
 }
 
 /// The kernel thread of a fiber, on its alternate stack, until the fiber has ended.
-extern "C" fn parked_thread(fiber: *mut Fiber) {
+extern "C" fn parked_thread(fiber: *const Fiber) {
     // SAFETY: the fiber outlives its thread; only atomics are touched while the carrier may run.
-    let (parked, released) = unsafe { (&(*fiber).parked, &(*fiber).released) };
-    // SAFETY: as above.
-    unsafe {
-        (*fiber).kernel_thread.store(sys::thread_number(), Ordering::Relaxed);
-        (*fiber).kernel_thread_at.store(sys::thread_number_at(), Ordering::Relaxed);
-    }
+    let fiber = unsafe { &*fiber };
+    let (parked, released) = (&fiber.parked, &fiber.released);
+    fiber.kernel_thread.store(sys::thread_number(), Ordering::Relaxed);
+    fiber.kernel_thread_at.store(sys::thread_number_at(), Ordering::Relaxed);
     parked.store(1, Ordering::Release); // pairs with Acquire in `await_parked`
     sys::futex_wake(parked.as_ptr());
     while released.load(Ordering::Acquire) == 0 {
@@ -413,7 +436,7 @@ extern "C" fn parked_thread(fiber: *mut Fiber) {
     }
     let mut unused = 0;
     // SAFETY: the fiber was switched away from for good; its stack is this thread's again.
-    unsafe { switch_stack(&raw mut unused, (*fiber).sp, None, 0) };
+    unsafe { switch_stack(&raw mut unused, fiber.sp.get(), None, 0) };
 }
 
 /// Waits until the new thread has left its context.
@@ -433,10 +456,10 @@ pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
 /// Finds where the running fiber, whose wait is over, has slept.
 pub fn place_sleeps() {
     let fiber = current();
-    if fiber.slept.is_unplaced() || fiber.sleeps.is_unplaced() {
+    if fiber.slept.with(|slept| slept.is_unplaced()) || fiber.sleeps.with(|sleeps| sleeps.is_unplaced()) {
         let place = innermost::calling_here(fiber.calls(hot!().frames).next()).unwrap_or(0);
-        fiber.slept.place(place);
-        fiber.sleeps.place(place);
+        fiber.slept.with(|slept| slept.place(place));
+        fiber.sleeps.with(|sleeps| sleeps.place(place));
     }
 }
 
@@ -447,37 +470,56 @@ pub fn stack_here(pc: u64) -> Vec<u64> {
     stack
 }
 
-#[allow(clippy::vec_box)]
-struct Slot(UnsafeCell<Vec<Box<Fiber>>>);
-// SAFETY: only the carrier thread touches the fibers; the kernel threads of others are parked.
-unsafe impl Sync for Slot {}
-/// Boxed: a parked kernel thread keeps the address of its own.
-static FIBERS: Slot = Slot(UnsafeCell::new(Vec::new()));
+/// All fibers, by number. None is ever removed.
+pub struct Fibers(Carrier<Vec<&'static Fiber>>);
 
-/// All fibers, by number. Take them anew after anything that may switch fibers, rather than keeping them.
-#[inline]
-#[allow(clippy::vec_box)]
-pub fn fibers() -> &'static mut Vec<Box<Fiber>> {
-    // SAFETY: one carrier; callers do not keep the reference across a switch.
-    unsafe { &mut *FIBERS.0.get() }
+pub static FIBERS: Fibers = Fibers(Carrier::new(Vec::new()));
+
+impl Fibers {
+    pub fn push(&self, fiber: Box<Fiber>) {
+        self.0.with(|all| all.push(Box::leak(fiber)));
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.with(|all| all.len())
+    }
+
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&'static Fiber> {
+        self.0.with(|all| all.get(number).copied())
+    }
+
+    /// Those that are there now.
+    pub fn iter(&'static self) -> impl DoubleEndedIterator<Item = &'static Fiber> + ExactSizeIterator + Clone {
+        (0..self.len()).map(|number| &self[number])
+    }
+}
+
+impl Index<usize> for Fibers {
+    type Output = Fiber;
+
+    #[inline]
+    fn index(&self, number: usize) -> &Fiber {
+        self.0.with(|all| all[number])
+    }
 }
 
 /// The running fiber.
 #[inline]
-pub fn current() -> &'static mut Fiber {
-    &mut fibers()[engine().sched.fiber]
+pub fn current() -> &'static Fiber {
+    &FIBERS[running_fiber()]
 }
 
 /// The fiber waits no more: its timer fired.
 pub fn forget_futex(fiber: usize) {
-    let e = engine();
-    if let Wait::Futex { address, .. } = fibers()[fiber].wait {
-        e.sim.waiters.forget(address, fiber);
+    if let Wait::Futex { address, .. } = FIBERS[fiber].wait.get() {
+        sim(|sim| sim.waiters.forget(address, fiber));
     }
 }
 
 /// The fiber leaves its CPU.
 pub fn goes_away(fiber: usize, clock: Ticks) {
-    fibers()[fiber].goes_away(clock);
-    engine().sim.threads[fiber].end(clock);
+    FIBERS[fiber].goes_away(clock);
+    sim(|sim| sim.threads[fiber].end(clock));
 }

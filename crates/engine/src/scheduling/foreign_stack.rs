@@ -21,9 +21,9 @@ pub fn notice() {
 #[cold]
 fn notice_other_stack(here: u64) {
     let me = current();
-    let given = me.thread.stack;
+    let given = me.thread.stack.get();
     let is_given = here.wrapping_sub(given.begin) < given.bytes;
     if !is_given && !CONTEXTS.load(Ordering::Relaxed) && !me.signals.has_stack_at(here) {
-        note("a thread switches stacks with its own instructions: its call stacks may be wrong", me.blocked_at);
+        note("a thread switches stacks with its own instructions: its call stacks may be wrong", me.blocked_at.get());
     }
 }

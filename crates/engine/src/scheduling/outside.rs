@@ -2,8 +2,8 @@
 //! What the scheduler and the hooks have the stand-ins do, which know of it: a table that is set when the run begins. None of
 //! it is done at a rate that an indirect call would matter for.
 use crate::carrier::AtStart;
-use crate::engine::engine;
 use crate::scheduling::fiber::current;
+use crate::state::scheduler::SCHED;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use corefold_model::Ticks;
@@ -84,7 +84,7 @@ pub fn take_over(signal: c_int) {
 /// The same, if the thread has anything to look for.
 #[inline]
 pub fn look_if_due(pc: u64) {
-    if engine().sched.signalled != 0 && current().signals.is_due() {
+    if SCHED.signalled.get() != 0 && current().signals.is_due() {
         look(pc);
     }
 }

@@ -4,9 +4,9 @@
 //! So that a delay can come between any two accesses, the running CPU's tag matches no line, so that every access takes
 //! the slow path; seed 0 draws nothing, has the true tags, and is the plain schedule.
 use crate::carrier::Carrier;
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use alloc::vec::Vec;
 use corefold_launch::Launch;
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -31,7 +31,7 @@ pub fn begin(launch: &Launch) {
 
 /// The last delays, oldest first.
 pub fn last() -> Vec<HeldUp> {
-    engine().sim.delays.iter().flat_map(Delays::last).map(recorded).collect()
+    sim(|sim| sim.delays.iter().flat_map(Delays::last).map(recorded).collect())
 }
 
 fn recorded(delay: &Delay) -> HeldUp {
@@ -46,8 +46,8 @@ fn recorded(delay: &Delay) -> HeldUp {
 
 /// How much later a thread begins to run that would at `time`, as it was woken or is new.
 pub fn late(fiber: usize, time: Ticks) -> Ticks {
-    let blocked_at = fibers()[fiber].blocked_at;
-    engine().sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time))
+    let blocked_at = FIBERS[fiber].blocked_at.get();
+    sim(|sim| sim.delays.as_mut().map_or(0, |delays| delays.woken(fiber, blocked_at, time)))
 }
 
 /// The running thread has written something, or has woken another: between two looks around, that may have been all.

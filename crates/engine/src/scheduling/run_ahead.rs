@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Run-ahead of the running CPU: see [`corefold_sim::RunAhead`].
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
 use corefold_sim::RunAhead;
 
 /// Lends what is known of `cpu`.
 #[inline]
 fn of<R>(cpu: u32, work: impl FnOnce(&mut RunAhead) -> R) -> R {
-    work(&mut engine().sim.cpus[cpu as usize].run_ahead)
+    sim(|sim| work(&mut sim.cpus[cpu as usize].run_ahead))
 }
 
 /// The part of the computation since the last access that overlapped with the wait takes no time.

@@ -5,14 +5,14 @@
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
 use crate::counts::pace::PACE;
-use crate::engine::{engine, launch};
+use crate::engine::{launch, sim};
 use crate::hot::hot;
 use crate::neutral_stack;
 use crate::scheduling::charges;
 use crate::scheduling::fiber::Woken;
 use crate::scheduling::fiber::goes_away;
 use crate::scheduling::fiber::{self, State, Wait};
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::foreign_stack;
 use crate::scheduling::lease::set_limit;
 use crate::scheduling::outside;
@@ -24,6 +24,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::timers;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
+use crate::state::scheduler::{SCHED, running_cpu, running_fiber};
 use corefold_model::Ticks;
 use corefold_model::ticks;
 use corefold_sim::Due;
@@ -32,7 +33,7 @@ use corefold_sim::{Runtime, Turn};
 /// Returns when no other CPU is behind the running one.
 #[inline]
 pub fn sync() {
-    match engine().sim.next(hot!().clock) {
+    match sim(|sim| sim.next(hot!().clock)) {
         Turn::Same => {}
         Turn::Of(cpu, clock) => run_cpu(cpu, clock),
         Turn::Timer => run_next(),
@@ -41,26 +42,24 @@ pub fn sync() {
 
 /// Is the running thread the only one that can run, now or at a known time?
 pub fn alone() -> bool {
-    let s = &engine().sim;
-    s.others() == Ticks::MAX && s.timers.is_empty() && s.cpus[s.cpu].ready.is_empty()
+    sim(|sim| sim.others() == Ticks::MAX && sim.timers.is_empty() && sim.cpus[sim.cpu].ready.is_empty())
 }
 
 /// Does every other thread wait, and nothing come at a known time but the ends of these threads' timers?
 pub fn all_wait_but(these: impl Fn(usize) -> bool) -> bool {
-    let e = engine();
-    let mut others = fibers().iter().filter(|f| f.id != e.sched.fiber);
-    others.all(|f| matches!(f.state, State::Blocked | State::Finished)) && e.sim.timers.are_of(these)
+    let mut others = FIBERS.iter().filter(|f| f.id.get() != running_fiber());
+    others.all(|f| matches!(f.state.get(), State::Blocked | State::Finished)) && sim(|sim| sim.timers.are_of(these))
 }
 
 /// Runs the CPU with the smallest clock; the running one is in the heap already or has nothing to run.
 fn run_next() {
     loop {
         fire_due();
-        let s = &mut engine().sim;
-        if let Some((clock, cpu)) = s.clocks.pop() {
+        let (next, waits) = sim(|sim| (sim.clocks.pop(), sim.timers.is_empty()));
+        if let Some((clock, cpu)) = next {
             return run_cpu(cpu as usize, clock);
         }
-        if s.timers.is_empty() && !outside::wait_for_input() {
+        if waits && !outside::wait_for_input() {
             crate::ending::deadlock();
         }
     }
@@ -68,22 +67,22 @@ fn run_next() {
 
 /// Makes `cpu` the running one, at `clock`.
 fn run_cpu(cpu: usize, clock: Ticks) {
-    let e = engine();
-    let from = e.sched.fiber;
-    let to = e.sim.cpus[cpu].thread.expect("a CPU in the heap has a fiber");
+    let from = running_fiber();
+    let to = sim(|sim| sim.cpus[cpu].thread).expect("a CPU in the heap has a fiber");
     let hot = hot!();
-    let left = e.sim.cpu as u32;
+    let left = running_cpu();
     if store_buffer::any_of(left) {
         unhooked::others_run(left);
     }
-    fibers()[from].frames = hot.frames;
-    fibers()[from].wrote = hot.wrote;
-    e.sched.fiber = to;
-    e.sim.run(cpu, clock, hot);
+    FIBERS[from].frames.set(hot.frames);
+    FIBERS[from].wrote.set(hot.wrote);
+    SCHED.fiber.set(to);
+    SCHED.cpu.set(cpu as u32);
+    sim(|sim| sim.run(cpu, clock, hot));
     trace::runs(to);
-    hot.frames = fibers()[to].frames;
-    hot.wrote = fibers()[to].wrote;
-    hot.captured = &raw mut fibers()[to].spins.captured;
+    hot.frames = FIBERS[to].frames.get();
+    hot.wrote = FIBERS[to].wrote.get();
+    hot.captured = FIBERS[to].captured();
     let changes = store_buffer::view_changes(cpu);
     if from == to {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
@@ -97,22 +96,22 @@ fn run_cpu(cpu: usize, clock: Ticks) {
 /// Memory shows the view of the CPU that runs from now on. Stores that are due commit before anything that it does: it may
 /// reuse bytes that another has freed.
 extern "C" fn arrive() {
-    store_buffer::change_view(engine().sim.cpu);
+    store_buffer::change_view(running_cpu() as usize);
     store_buffer::flush(hot!().clock);
     set_limit();
 }
 
 /// Puts the running fiber into its CPU's run queue, where its virtual runtime says, but `after` so many.
 pub fn give_way(after: usize) {
-    let (s, me) = (&mut engine().sim, engine().sched.fiber);
-    if s.cpus[s.cpu].ready.is_empty() {
+    let me = running_fiber();
+    if sim(|sim| sim.cpus[sim.cpu].ready.is_empty()) {
         return;
     }
     quiesce();
     let clock = hot!().clock;
-    current().state = State::Ready;
+    current().state.set(State::Ready);
     goes_away(me, clock);
-    s.queue(me, s.cpu, after);
+    sim(|sim| sim.queue(me, sim.cpu, after));
     leave_cpu();
 }
 
@@ -124,23 +123,23 @@ pub fn block(wait: Wait) {
     if current().signals.is_due() || current().forbids(&wait) {
         return is_kept(wait);
     }
-    goes_away(engine().sched.fiber, hot!().clock);
+    goes_away(running_fiber(), hot!().clock);
     let fiber = current();
-    fiber.state = State::Blocked;
-    fiber.wait = wait;
-    fiber.woken = crate::scheduling::fiber::Woken::Thread;
+    fiber.state.set(State::Blocked);
+    fiber.wait.set(wait);
+    fiber.woken.set(crate::scheduling::fiber::Woken::Thread);
     leave_cpu();
     fiber::place_sleeps();
 }
 
 /// The running fiber has a pending signal before it waits: as if it had been woken by it.
 fn is_kept(wait: Wait) {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     timers::cancel(me);
-    current().wait = wait;
+    current().wait.set(wait);
     fiber::forget_futex(me);
-    current().wait = Wait::Nothing;
-    current().woken = crate::scheduling::fiber::Woken::Signal;
+    current().wait.set(Wait::Nothing);
+    current().woken.set(crate::scheduling::fiber::Woken::Signal);
 }
 
 /// The running thread makes a system call: its outstanding accesses complete, CPUs that are behind run.
@@ -159,34 +158,35 @@ pub fn quiesce() {
 
 /// The thread's outstanding accesses complete before it leaves its CPU.
 pub fn drain() {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     run_ahead::end(cpu);
     let before = hot!().clock;
-    hot!().clock = store_buffer::make_certain(cpu, engine().sim.model.drain(cpu, before));
+    let drained = sim(|sim| sim.model.drain(cpu, before));
+    hot!().clock = store_buffer::make_certain(cpu, drained);
     charges::charge_late(cpu);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
 pub fn leave_cpu() {
-    let e = engine();
-    let cpu = e.sim.cpu;
+    let cpu = running_cpu() as usize;
     let clock = hot!().clock;
-    e.sim.advance(cpu, clock);
+    sim(|sim| sim.advance(cpu, clock));
     go_on(cpu, clock);
     run_next();
 }
 
 /// Starts the first fiber on CPU 0.
 pub fn adopt_first() {
-    let e = engine();
-    e.sim.cpus[0].thread = Some(0);
-    fibers()[0].state = State::Running;
-    e.sim.threads[0] = Runtime::first(0);
-    crate::fs_base::write_cpu_id(fibers()[0].fs, 0);
-    e.sim.use_tags(hot!());
-    hot!().frames = fibers()[0].frames;
+    sim(|sim| {
+        sim.cpus[0].thread = Some(0);
+        sim.threads[0] = Runtime::first(0);
+        sim.use_tags(hot!());
+    });
+    FIBERS[0].state.set(State::Running);
+    crate::fs_base::write_cpu_id(FIBERS[0].fs.get(), 0);
+    hot!().frames = FIBERS[0].frames.get();
     hot!().frame_step = 8;
-    hot!().captured = &raw mut fibers()[0].spins.captured;
+    hot!().captured = FIBERS[0].captured();
     set_limit();
 }
 
@@ -196,23 +196,28 @@ pub fn finish_current() {
     drain();
     // Its stack may be unmapped before their time.
     store_buffer::commit_own();
-    let e = engine();
-    e.sched.leaving = Some(e.sched.fiber);
-    current().state = State::Finished;
-    goes_away(e.sched.fiber, hot!().clock);
+    SCHED.leaving.set(Some(running_fiber()));
+    current().state.set(State::Finished);
+    goes_away(running_fiber(), hot!().clock);
     leave_cpu();
 }
 
 /// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
 pub fn look_up() {
-    let s = &mut engine().sim;
     let clock = hot!().clock;
-    if clock >= s.cpus[s.cpu].turn_ends() {
-        match s.is_least(s.cpu, clock) {
-            true => s.cpus[s.cpu].slice_end = clock + s.timeslice(),
-            false => give_way(1),
+    let cpu = running_cpu() as usize;
+    if sim(|sim| clock >= sim.cpus[cpu].turn_ends()) {
+        let goes_on = sim(|sim| {
+            let least = sim.is_least(cpu, clock);
+            if least {
+                sim.cpus[cpu].slice_end = clock + sim.timeslice();
+            }
+            least
+        });
+        if !goes_on {
+            give_way(1);
         }
-    } else if s.too_far_ahead(clock) {
+    } else if sim(|sim| sim.too_far_ahead(clock)) {
         sync();
     }
     set_limit();
@@ -221,8 +226,7 @@ pub fn look_up() {
 /// Wakes the sleepers whose time comes before any CPU's clock.
 fn fire_due() {
     loop {
-        let s = &mut engine().sim;
-        match s.timers.pop(s.clocks.smallest()) {
+        match sim(|sim| sim.timers.pop(sim.clocks.smallest())) {
             Some((time, Due::Alarm(timer))) => {
                 // Timers that come again and again may be all that there is.
                 crate::ending::stop_if_asked(0);
@@ -240,26 +244,25 @@ fn fire_due() {
 
 /// The fiber's timer has come: a sleep is over, or a wait has timed out.
 fn timer_fired(fiber: usize, time: Ticks) {
-    let f = &mut fibers()[fiber];
-    f.timer = 0;
-    if f.state != State::Blocked {
+    let f = &FIBERS[fiber];
+    f.timer.set(0);
+    if f.state.get() != State::Blocked {
         return;
     }
-    f.woken = Woken::Timer;
-    f.slept.asked += time.saturating_sub(f.off_cpu_since);
+    f.woken.set(Woken::Timer);
+    f.slept.with(|slept| slept.asked += time.saturating_sub(f.off_cpu_since.get()));
     fiber::forget_futex(fiber);
-    placing::wake(fiber, time, engine().sim.wakes.next(fiber));
+    placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
 }
 
 /// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
 pub fn obey_affinity(fiber: usize) {
-    let e = engine();
-    let (state, cpu) = (fibers()[fiber].state, fibers()[fiber].cpu);
+    let (state, cpu) = (FIBERS[fiber].state.get(), FIBERS[fiber].cpu.get());
     let now = hot!().clock;
     let latency = ticks(launch().machine.system.context_switch);
     match state {
-        State::Running if fibers()[fiber].may_run_on(cpu) => {}
-        State::Running if fiber == e.sched.fiber => {
+        State::Running if FIBERS[fiber].may_run_on(cpu) => {}
+        State::Running if fiber == running_fiber() => {
             drain();
             goes_away(fiber, hot!().clock);
             placing::wake(fiber, hot!().clock, latency);
@@ -267,15 +270,15 @@ pub fn obey_affinity(fiber: usize) {
         }
         State::Running => {
             spin_skip::disturbed(cpu, now);
-            let clock = e.sim.model.drain(cpu as u32, e.sim.cpus[cpu].clock);
+            let clock = sim(|sim| sim.model.drain(cpu as u32, sim.cpus[cpu].clock));
             let clock = store_buffer::make_certain(cpu as u32, clock);
-            e.sim.clocks.remove(cpu as u32);
+            sim(|sim| sim.clocks.remove(cpu as u32));
             goes_away(fiber, clock);
             go_on(cpu, clock);
             placing::wake(fiber, clock.max(now), latency);
         }
         State::Ready => {
-            e.sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber));
+            sim(|sim| sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber)));
             placing::wake(fiber, now, latency);
         }
         State::Blocked | State::Finished => {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which accesses of the running CPU take the slow path, beyond those that have to.
-use crate::engine::engine;
+use crate::engine::sim;
 use crate::hot::hot;
 use corefold_sim::Lease;
 
@@ -13,14 +13,14 @@ pub fn all_accesses() -> bool {
 /// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
 pub fn show_reads(all: bool) {
     if !all_accesses() && hot!().traced == 0 {
-        engine().sim.show_reads(all, hot!());
+        sim(|sim| sim.show_reads(all, hot!()));
     }
 }
 
 /// The same for every plain store.
 pub fn show_stores(all: bool) {
     if !all_accesses() && hot!().traced == 0 {
-        engine().sim.show_stores(all, hot!());
+        sim(|sim| sim.show_stores(all, hot!()));
     }
 }
 

@@ -4,7 +4,7 @@
 //! some other thread.
 use crate::code::cost;
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{engine, line_start};
+use crate::engine::line_start;
 use crate::hot::{Captured, TRIED, WROTE, hot};
 use crate::scheduling::alike::Alike;
 use crate::scheduling::look::{Look, NOTHING, Spun};
@@ -12,6 +12,7 @@ use crate::scheduling::stack_stores::StackStores;
 use crate::scheduling::turns::Turns;
 use crate::scheduling::waits::{Calls, Instant, Spin, Waits};
 use crate::state::hooks::{Decoded, Polls};
+use crate::state::scheduler::SCHED;
 use crate::storage::relayout::simulated;
 use core::ops::Range;
 use corefold_block::turn::Saved;
@@ -233,7 +234,7 @@ impl Spins {
         if is_first {
             let begin = Instant { at: look.at, idle: look.stall + look.paused };
             self.began = (look.at, look.paused);
-            self.waits.begins(begin, engine().sched.longest_spin);
+            self.waits.begins(begin, SCHED.longest_spin.get());
         }
         if look.spun.time == 0 {
             LOCKS.with(|locks| locks.spins(found.address));
@@ -405,7 +406,7 @@ impl Spins {
         let callers = word.calls.callers(self.frames_base);
         let changed = ended != 0 || fails;
         let Look { address, pc, .. } = word;
-        let queue = self.waits.queue(address, engine().sched.longest_spin);
+        let queue = self.waits.queue(address, SCHED.longest_spin.get());
         self.waits.spun(Spin { address, queue, changed, begin: self.began.0, pc, callers, time: all.time, end });
         // The spin's stall was charged when it happened: to its reads, or to a store that it had to wait for,
         // where it stays. No cycle counts twice.

@@ -3,22 +3,23 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
-use crate::engine::{engine, launch};
+use crate::engine::{launch, sim};
 use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
 use crate::scheduling::program_memory::ProgramMemory;
+use crate::state::scheduler::running_cpu;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 
 /// Lends all of them.
 #[inline]
 fn stores<R>(work: impl FnOnce(&mut StoreBuffers) -> R) -> R {
-    work(&mut engine().sim.stores)
+    sim(|sim| work(&mut sim.stores))
 }
 
 fn running() -> u32 {
-    engine().sim.cpu as u32
+    running_cpu()
 }
 
 /// Does memory show anything else to `cpu` than now?
@@ -53,7 +54,7 @@ pub fn flush(now: Ticks) {
 }
 
 fn carry_out(now: Ticks) {
-    let effects = engine().sim.commit_until(&mut ProgramMemory, now);
+    let effects = sim(|sim| sim.commit_until(&mut ProgramMemory, now));
     if effects.has(Effects::LIMIT) {
         lease::set_limit();
     }

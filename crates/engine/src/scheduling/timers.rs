@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
-use crate::engine::{engine, ticks_of};
-use crate::scheduling::fiber::fibers;
+use crate::engine::{sim, ticks_of};
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::lease::set_limit;
 use corefold_model::Ticks;
 use corefold_sim::Due;
 
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
 pub fn set(fiber: usize, time: Ticks) -> u64 {
-    let number = engine().sim.timers.add(time, Due::Thread(fiber));
-    fibers()[fiber].timer = number;
+    let number = sim(|sim| sim.timers.add(time, Due::Thread(fiber)));
+    FIBERS[fiber].timer.set(number);
     set_limit();
     number
 }
@@ -17,28 +17,28 @@ pub fn set(fiber: usize, time: Ticks) -> u64 {
 /// When the kernel ends a wait that the program wants to end at `deadline`: by the thread's timer slack later, or by `least`
 /// nanoseconds if that is more.
 pub fn late(fiber: usize, deadline: Ticks, least: u64) -> Ticks {
-    let thread = &fibers()[fiber].thread;
-    let is_realtime = matches!(thread.priority.policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE);
-    deadline.saturating_add(if is_realtime { 0 } else { ticks_of(thread.slack.own.max(least)) })
+    let thread = &FIBERS[fiber].thread;
+    let is_realtime = matches!(thread.priority.get().policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE);
+    deadline.saturating_add(if is_realtime { 0 } else { ticks_of(thread.slack.get().own.max(least)) })
 }
 
 /// Forgets the fiber's timer.
 pub fn cancel(fiber: usize) {
-    let timer = core::mem::take(&mut fibers()[fiber].timer);
+    let timer = FIBERS[fiber].timer.take();
     if timer != 0 {
-        engine().sim.timers.remove(timer);
+        sim(|sim| sim.timers.remove(timer));
     }
 }
 
 /// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
 pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
-    let number = engine().sim.timers.add(time, Due::Alarm(timer));
+    let number = sim(|sim| sim.timers.add(time, Due::Alarm(timer)));
     set_limit();
     number
 }
 
 pub fn cancel_alarm(alarm: u64) {
     if alarm != 0 {
-        engine().sim.timers.remove(alarm);
+        sim(|sim| sim.timers.remove(alarm));
     }
 }

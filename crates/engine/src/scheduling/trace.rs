@@ -4,9 +4,10 @@
 //! While the traced thread runs, the CPU's tags match no line, so that every access takes the slow path, where it is
 //! written down; what it costs stays the same.
 use crate::carrier::Carrier;
-use crate::engine::{active, engine};
+use crate::engine::{active, sim};
 use crate::hot::hot;
 use crate::scheduling::shown;
+use crate::state::scheduler::{running_cpu, running_fiber};
 use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
@@ -67,7 +68,7 @@ pub fn saw(address: u64, bytes: u64, pc: u64, what: AccessKind) {
 #[cold]
 pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
     saw(address, bytes, pc, what);
-    let (cpu, bits) = (engine().sim.cpu as u32, tag_of(address).bits());
+    let (cpu, bits) = (running_cpu(), tag_of(address).bits());
     let own = match what {
         AccessKind::Read => bits & !3 == Tag::private_clean(cpu).bits(),
         _ => bits == Tag::private_dirty(cpu).bits(),
@@ -78,7 +79,7 @@ pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn corefold_trace_begin(into: *mut Traced, most: usize) {
     if active() {
-        let fiber = engine().sched.fiber;
+        let fiber = running_fiber();
         TRACE.with(|trace| *trace = Some(Trace { fiber, into, most, count: 0 }));
         runs(fiber);
     }
@@ -97,6 +98,6 @@ pub extern "C" fn corefold_trace_end() -> usize {
 /// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
 #[inline]
 pub fn use_tags() {
-    engine().sim.use_tags(hot!());
-    runs(engine().sched.fiber);
+    sim(|sim| sim.use_tags(hot!()));
+    runs(running_fiber());
 }

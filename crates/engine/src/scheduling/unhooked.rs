@@ -13,11 +13,11 @@ use crate::carrier::Carrier;
 use crate::code;
 use crate::code::mapped::Mapped;
 use crate::code::system_calls;
-use crate::engine::engine;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::store_buffer;
 use crate::state::hooks::{self as state, HOOKED, UNHOOKED, return_address};
+use crate::state::scheduler::running_cpu;
 use alloc::vec::Vec;
 use corefold_block::{Unhooked, comes_by_a_hook, unhooked_calls};
 use hashbrown::HashMap;
@@ -87,7 +87,7 @@ pub fn may_call(pc: u64) -> bool {
 /// The running thread is about to call so.
 #[inline]
 pub fn calls(how: Unhooked) {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     if store_buffer::any_of(cpu) {
         others_run(cpu);
         may_leave(cpu, how);
@@ -103,8 +103,7 @@ fn may_leave(cpu: u32, how: Unhooked) {
             let slot = hot!().frames;
             // SAFETY: the slot above the top, which the next function's entry overwrites.
             unsafe { slot.write(0) };
-            let own = &mut current().unhooked;
-            (own.called, own.returns_to) = (slot, returns_to);
+            current().unhooked.with(|own| (own.called, own.returns_to) = (slot, returns_to));
         }
     }
 }
@@ -113,10 +112,11 @@ fn may_leave(cpu: u32, how: Unhooked) {
 #[cold]
 fn stored(cpu: u32, pc: u64) {
     match store_buffer::is_alone(cpu) {
-        true => current().unhooked = state::Unhooked::default(),
+        true => current().unhooked.with(|own| *own = state::Unhooked::default()),
         false => others_run(cpu),
     }
-    current().unhooked.callback = callback();
+    let callback = callback();
+    current().unhooked.with(|own| own.callback = callback);
     if let Some(how) = KNOWN.with(|known| known.before.get(&pc).copied()) {
         may_leave(cpu, how);
     }
@@ -143,7 +143,7 @@ fn callback() -> *mut u64 {
 
 /// Others are about to run, while stores of `cpu`, which the running thread is on, may wait.
 pub fn others_run(cpu: u32) {
-    let own = core::mem::take(&mut current().unhooked);
+    let own = current().unhooked.with(core::mem::take);
     let top = hot!().frames;
     // SAFETY: a slot of the thread's stack of calls, which stays mapped.
     let read = |slot: *mut u64| unsafe { slot.read() };
@@ -152,13 +152,13 @@ pub fn others_run(cpu: u32) {
     if returned || left {
         return store_buffer::commit_all(cpu);
     }
-    current().unhooked.callback = own.callback;
+    current().unhooked.with(|kept| kept.callback = own.callback);
 }
 
 /// The running thread has stored at `pc`.
 #[inline]
 pub fn note_store(pc: u64) {
-    let cpu = engine().sim.cpu as u32;
+    let cpu = running_cpu();
     if store_buffer::any_of(cpu) {
         stored(cpu, pc);
     }

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the pthread functions keep of each thread.
+use crate::carrier::Carrier;
 use crate::real::Start;
 use crate::state::wait::Wait;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
 /// The pthread side of a fiber.
 #[derive(Default)]
 pub struct Thread {
-    pub start: Option<Start>,
-    pub argument: usize,
-    pub value: usize,
-    pub detached: bool,
+    pub start: Cell<Option<Start>>,
+    pub argument: Cell<usize>,
+    pub value: Cell<usize>,
+    pub detached: Cell<bool>,
     /// The thread that waits for its end.
-    pub joiner: Option<usize>,
-    pub joined: bool,
+    pub joiner: Cell<Option<usize>>,
+    pub joined: Cell<bool>,
     /// What libc would have freed as its kernel thread ended.
-    pub unfreed: Vec<usize>,
-    pub slot: usize,
-    pub stack: Stack,
-    pub name: Option<[u8; NAME_BYTES]>,
-    pub priority: Priority,
-    pub slack: TimerSlack,
-    pub keys: Vec<usize>,
-    pub at_exit: Vec<AtExit>,
+    pub unfreed: Carrier<Vec<usize>>,
+    pub slot: Cell<usize>,
+    pub stack: Cell<Stack>,
+    pub name: Cell<Option<[u8; NAME_BYTES]>>,
+    pub priority: Cell<Priority>,
+    pub slack: Cell<TimerSlack>,
+    pub keys: Carrier<Vec<usize>>,
+    pub at_exit: Carrier<Vec<AtExit>>,
     /// Robust mutexes that it holds.
-    pub robust: Vec<u64>,
+    pub robust: Carrier<Vec<u64>>,
     /// The list that it has told the kernel of by itself.
-    pub robust_list: u64,
+    pub robust_list: Cell<u64>,
     /// Innermost pthread_cleanup_push buffer that glibc's macros registered.
-    pub cleanup: usize,
+    pub cleanup: Cell<usize>,
 }
 
 /// Bytes of a name with its zero, as Linux has it.
@@ -38,12 +40,12 @@ pub const NAME_BYTES: usize = 16;
 impl Thread {
     /// The function that it was started with; 0 for the main thread's.
     pub fn routine(&self) -> u64 {
-        self.start.map_or(0, |start| start as usize as u64)
+        self.start.get().map_or(0, |start| start as usize as u64)
     }
 
     /// A place in that function, as return addresses are, for what is done when the thread ends.
     pub fn end(&self) -> u64 {
-        self.start.map_or(0, |start| start as usize as u64 + 1)
+        self.start.get().map_or(0, |start| start as usize as u64 + 1)
     }
 }
 
@@ -96,8 +98,8 @@ pub struct AtExit {
 /// Where to go on once the stack is unwound: stack pointer at the call of the start routine.
 #[derive(Default)]
 pub struct Base {
-    pub sp: usize,
-    pub value: usize,
+    pub sp: Cell<usize>,
+    pub value: Cell<usize>,
     /// How the main thread ends, which has no start routine.
     pub finish: Option<fn(usize) -> !>,
 }
@@ -105,25 +107,25 @@ pub struct Base {
 /// A thread's part.
 #[derive(Default)]
 pub struct Cancel {
-    pub disabled: bool,
-    pub asynchronous: bool,
-    pub requested: bool,
+    pub disabled: Cell<bool>,
+    pub asynchronous: Cell<bool>,
+    pub requested: Cell<bool>,
     /// It ends, by itself or cancelled: nothing cancels it any more.
-    pub ending: bool,
+    pub ending: Cell<bool>,
 }
 
 impl Cancel {
     pub fn is_due(&self) -> bool {
-        self.requested && !self.disabled && !self.ending
+        self.requested.get() && !self.disabled.get() && !self.ending.get()
     }
 
     pub fn is_at_once(&self) -> bool {
-        self.is_due() && self.asynchronous
+        self.is_due() && self.asynchronous.get()
     }
 
     /// Does a wait of this kind end?
     pub fn ends(&self, wait: &Wait) -> bool {
-        self.is_due() && (self.asynchronous || is_point(wait))
+        self.is_due() && (self.asynchronous.get() || is_point(wait))
     }
 }
 

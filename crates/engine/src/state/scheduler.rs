@@ -1,39 +1,60 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scheduler keeps beside the simulator.
+use crate::carrier::Carrier;
 use crate::stacks::Stacks;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use corefold_launch::Launch;
 use corefold_model::{Ticks, ticks};
 
 pub struct Scheduler {
     /// What varies the time of futex calls.
-    pub futex_random: u64,
+    pub futex_random: Cell<u64>,
+    /// The running CPU.
+    pub cpu: Cell<u32>,
     /// The running fiber.
-    pub fiber: usize,
+    pub fiber: Cell<usize>,
     /// The longest time between two reads of one spin.
-    pub longest_spin: Ticks,
-    pub stacks: Stacks,
+    pub longest_spin: Cell<Ticks>,
+    pub stacks: Carrier<Stacks>,
     /// A fiber that has ended and whose kernel thread is to be released.
-    pub leaving: Option<usize>,
+    pub leaving: Cell<Option<usize>>,
     /// Detached fibers that have ended and are not reaped yet.
-    pub detached: Vec<usize>,
+    pub detached: Carrier<Vec<usize>>,
     /// Fibers that have pending signals.
-    pub signalled: usize,
+    pub signalled: Cell<usize>,
     /// Timers of the program wait for a thread to run.
-    pub asleep: bool,
+    pub asleep: Cell<bool>,
 }
 
-impl Scheduler {
-    pub fn new(launch: &Launch) -> Self {
-        Scheduler {
-            futex_random: 0,
-            fiber: 0,
-            longest_spin: ticks(4 * launch.machine.core.pause + 200),
-            stacks: Stacks::default(),
-            leaving: None,
-            detached: Vec::new(),
-            signalled: 0,
-            asleep: false,
-        }
-    }
+// SAFETY: only the carrier uses it; all other threads are parked or not simulated.
+unsafe impl Sync for Scheduler {}
+
+pub static SCHED: Scheduler = Scheduler {
+    futex_random: Cell::new(0),
+    cpu: Cell::new(0),
+    fiber: Cell::new(0),
+    longest_spin: Cell::new(0),
+    stacks: Carrier::new(Stacks::NONE),
+    leaving: Cell::new(None),
+    detached: Carrier::new(Vec::new()),
+    signalled: Cell::new(0),
+    asleep: Cell::new(false),
+};
+
+/// The run begins.
+pub fn begin(launch: &Launch) {
+    SCHED.longest_spin.set(ticks(4 * launch.machine.core.pause + 200));
+}
+
+/// The running CPU.
+#[inline]
+pub fn running_cpu() -> u32 {
+    SCHED.cpu.get()
+}
+
+/// The running fiber.
+#[inline]
+pub fn running_fiber() -> usize {
+    SCHED.fiber.get()
 }

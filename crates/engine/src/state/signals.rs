@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of each thread: what is said of one, and those that wait to be delivered.
+use crate::carrier::Carrier;
 use crate::process_id;
 use alloc::collections::VecDeque;
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -105,39 +107,39 @@ impl Queue {
 /// A thread's own part.
 #[derive(Default)]
 pub struct Own {
-    pub mask: u64,
+    pub mask: Cell<u64>,
     /// What the mask is to be again once a handler has run: a call has set another for its time.
-    pub saved: Option<u64>,
-    pub pending: Queue,
+    pub saved: Cell<Option<u64>>,
+    pub pending: Carrier<Queue>,
     /// What it waits for by `sigwait` and its like.
-    pub awaited: u64,
+    pub awaited: Cell<u64>,
     /// Its stack for handlers: where that begins, and its bytes.
-    pub stack: Option<(u64, u64)>,
+    pub stack: Cell<Option<(u64, u64)>>,
     /// It has to check for pending signals and cancellation.
-    pub due: bool,
+    pub due: Cell<bool>,
     /// It waits inside libc, with locks held: nothing interrupts it.
-    pub deaf: bool,
+    pub deaf: Cell<bool>,
 }
 
 impl Own {
     /// Of a thread that a thread with these makes.
     pub fn inherited(mask: u64) -> Self {
-        Own { mask, ..Own::default() }
+        Own { mask: Cell::new(mask), ..Own::default() }
     }
 
     /// Is the address on its stack for handlers?
     pub fn has_stack_at(&self, address: u64) -> bool {
-        self.stack.is_some_and(|(begin, bytes)| address.wrapping_sub(begin) < bytes)
+        self.stack.get().is_some_and(|(begin, bytes)| address.wrapping_sub(begin) < bytes)
     }
 
     /// It has to check, before it blocks and at its next basic block.
     pub fn is_due(&self) -> bool {
-        self.due && !self.deaf
+        self.due.get() && !self.deaf.get()
     }
 
     /// Does the thread take the signal, when it can choose?
     pub fn wants(&self, signal: c_int) -> bool {
-        self.awaited & bit(signal) != 0 || self.mask & bit(signal) == 0
+        self.awaited.get() & bit(signal) != 0 || self.mask.get() & bit(signal) == 0
     }
 }
 

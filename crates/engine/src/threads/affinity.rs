@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, engine, launch};
+use crate::engine::{active, launch};
 use crate::process_id;
 use crate::real::real;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::sched;
 use crate::stand_in::{as_errno, stand_ins};
+use crate::state::scheduler::running_fiber;
 use crate::threads::cpus;
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -18,16 +19,16 @@ pub fn number(fiber: usize) -> libc::pid_t {
 
 /// The running thread's.
 pub fn own_number() -> libc::pid_t {
-    number(engine().sched.fiber)
+    number(running_fiber())
 }
 
 /// The fiber of a thread number, 0 for the caller's.
 pub fn numbered(thread: libc::pid_t) -> Option<usize> {
     if thread == 0 {
-        return Some(engine().sched.fiber);
+        return Some(running_fiber());
     }
     let fiber = usize::try_from(thread - number(0)).ok()?;
-    (fiber < fibers().len()).then_some(fiber)
+    (fiber < FIBERS.len()).then_some(fiber)
 }
 
 /// The simulated CPUs among those in a set of `bytes` bytes; `None` if there are none.
@@ -46,7 +47,7 @@ fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
 fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
-    fibers()[fiber].affinity = words;
+    FIBERS[fiber].affinity.with(|cpus| *cpus = words);
     sched::obey_affinity(fiber);
     0
 }
@@ -58,7 +59,7 @@ fn get(fiber: usize, bytes: usize, into: *mut u8) -> c_int {
     }
     sched::enter_kernel();
     crate::bytes::fill(into as u64, 0, bytes as u64);
-    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| FIBERS[fiber].may_run_on(*cpu)) {
         // SAFETY: within the caller's set.
         unsafe { *into.add(cpu / 8) |= 1 << (cpu % 8) };
     }
@@ -75,7 +76,7 @@ pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
     // SAFETY: the program's attribute object; the set is as long as is said. All ones: none was set.
     let found = !attr.is_null() && unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } == 0;
     if !found || set.iter().all(|byte| *byte == 0xff) {
-        return Ok(current().affinity.clone());
+        return Ok(current().affinity.with(|affinity| affinity.clone()));
     }
     words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)
 }

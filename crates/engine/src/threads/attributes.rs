@@ -4,7 +4,7 @@ use crate::account::sample;
 use crate::counts::samples::What;
 use crate::engine::launch;
 use crate::mappings::mapping;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::lookup::{find, main_stack};
 use crate::scheduling::sched;
 use crate::stacks::{LARGEST_STACK, STACK};
@@ -123,10 +123,10 @@ pub fn is_detached(attr: *const Attr) -> bool {
 
 /// Fills `attr` with what the thread has.
 fn describe(fiber: usize, attr: *mut Attr) -> c_int {
-    let thread = &fibers()[fiber].thread;
-    let stack = if fiber == 0 { main_stack() } else { thread.stack };
-    let state = if thread.detached { libc::PTHREAD_CREATE_DETACHED } else { libc::PTHREAD_CREATE_JOINABLE };
-    let priority = &thread.priority;
+    let thread = &FIBERS[fiber].thread;
+    let stack = if fiber == 0 { main_stack() } else { thread.stack.get() };
+    let state = if thread.detached.get() { libc::PTHREAD_CREATE_DETACHED } else { libc::PTHREAD_CREATE_JOINABLE };
+    let priority = &thread.priority.get();
     let param = libc::sched_param { sched_priority: priority.value };
     // SAFETY: the caller's object, initialised first.
     unsafe {
@@ -140,7 +140,7 @@ fn describe(fiber: usize, attr: *mut Attr) -> c_int {
     }
     let count = launch().cpus as usize;
     let mut cpus = alloc::vec![0u64; count.div_ceil(64)];
-    for cpu in (0..count).filter(|cpu| fibers()[fiber].may_run_on(*cpu)) {
+    for cpu in (0..count).filter(|cpu| FIBERS[fiber].may_run_on(*cpu)) {
         cpus[cpu / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: as above; the set is as long as is said.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cancellation: a thread that is cancelled ends as by pthread_exit, at its next cancellation point or, if it
 //! has asked for that, at once: at its next basic block, or out of what it waits in.
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::sched;
 use crate::stand_in::stand_ins;
+use crate::state::scheduler::running_fiber;
 use crate::threads::unwind;
 use core::ffi::c_int;
 
@@ -27,7 +28,7 @@ pub fn is_at_once() -> bool {
 /// Does the running thread end at a cancellation point here?
 #[inline]
 pub fn ends_here() -> bool {
-    is_due() && !crate::threads::signals::pending::is_deaf(current().id)
+    is_due() && !crate::threads::signals::pending::is_deaf(current().id.get())
 }
 
 /// A cancellation point.
@@ -47,7 +48,7 @@ pub fn at_once() {
 
 /// The running thread ends by itself.
 pub fn thread_ends() {
-    current().cancel.ending = true;
+    current().cancel.ending.set(true);
 }
 
 #[cold]
@@ -56,13 +57,13 @@ fn act() -> ! {
 }
 
 fn cancel(target: usize) {
-    let fiber = &mut fibers()[target];
-    fiber.cancel.requested = true;
+    let fiber = &FIBERS[target];
+    fiber.cancel.requested.set(true);
     if fiber.cancel.is_at_once() {
         crate::threads::signals::pending::set_due(target);
     }
-    if fiber.state == State::Blocked
-        && fiber.cancel.ends(&fiber.wait)
+    if fiber.state.get() == State::Blocked
+        && fiber.cancel.ends(&fiber.wait.get())
         && !crate::threads::signals::pending::is_deaf(target)
     {
         crate::threads::signals::sending::interrupt(target, now());
@@ -79,17 +80,17 @@ fn tell(into: *mut c_int, was: c_int) {
 
 /// Changes the type; returns what it was.
 fn set_type(asynchronous: bool) -> bool {
-    core::mem::replace(&mut current().cancel.asynchronous, asynchronous)
+    current().cancel.asynchronous.replace(asynchronous)
 }
 
 stand_ins! {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int {
         sched::enter_kernel();
         let Some(target) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
-        if fibers()[target].state != State::Finished {
+        if FIBERS[target].state.get() != State::Finished {
             cancel(target);
         }
-        if target == engine().sched.fiber {
+        if target == running_fiber() {
             at_once();
         }
         0
@@ -99,9 +100,8 @@ stand_ins! {
         if new != ENABLE && new != DISABLE {
             return libc::EINVAL;
         }
-        let disabled = &mut current().cancel.disabled;
-        tell(old, if *disabled { DISABLE } else { ENABLE });
-        *disabled = new == DISABLE;
+        let disabled = current().cancel.disabled.replace(new == DISABLE);
+        tell(old, if disabled { DISABLE } else { ENABLE });
         at_once();
         0
     }

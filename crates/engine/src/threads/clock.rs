@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::counts::pace::PACE;
-use crate::engine::{active, engine, now};
+use crate::engine::{active, now, sim};
 use crate::hot::hot;
-use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::peek;
+use crate::state::scheduler::{running_cpu, running_fiber};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
@@ -23,7 +24,7 @@ pub fn nanoseconds() -> u64 {
     hot!().called = 1;
     PACE.with(|pace| pace.clock_reads += 1);
     let now = now();
-    current().watched.at(now);
+    current().watched.with(|watched| watched.at(now));
     nanoseconds_of(now)
 }
 
@@ -45,25 +46,24 @@ pub fn read(clock: c_int) -> Option<u64> {
         | libc::CLOCK_BOOTTIME
         | libc::CLOCK_BOOTTIME_ALARM => Some(uptime()),
         libc::CLOCK_PROCESS_CPUTIME_ID => Some(nanoseconds_of(process_ran())),
-        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(ran(engine().sched.fiber))),
+        libc::CLOCK_THREAD_CPUTIME_ID => Some(nanoseconds_of(ran(running_fiber()))),
         _ => thread_of(clock).map(|fiber| nanoseconds_of(ran(fiber))),
     }
 }
 
 /// Ticks that the fiber has been on a CPU.
 pub fn ran(fiber: usize) -> Ticks {
-    let e = engine();
-    e.sim.threads[fiber].until(e.sim.clock_of(fibers()[fiber].cpu, now()))
+    sim(|sim| sim.threads[fiber].until(sim.clock_of(FIBERS[fiber].cpu.get(), now())))
 }
 
 /// Threads that have not ended.
 pub fn threads() -> usize {
-    fibers().iter().filter(|fiber| fiber.state != State::Finished).count()
+    FIBERS.iter().filter(|fiber| fiber.state.get() != State::Finished).count()
 }
 
 /// Ticks that all threads have been on CPUs.
 pub fn process_ran() -> Ticks {
-    (0..fibers().len()).map(ran).sum()
+    (0..FIBERS.len()).map(ran).sum()
 }
 
 /// The number of a clock that shows the CPU time of one thread, as Linux forms it from a thread id.
@@ -75,7 +75,7 @@ const PER_THREAD: c_int = 6;
 
 pub fn thread_of(clock: c_int) -> Option<usize> {
     let fiber = !(clock >> 3) as usize;
-    (clock < 0 && clock & 7 == PER_THREAD && fiber < fibers().len()).then_some(fiber)
+    (clock < 0 && clock & 7 == PER_THREAD && fiber < FIBERS.len()).then_some(fiber)
 }
 
 /// The ticks at which `clock` shows `nanoseconds`; what is past is 0.
@@ -138,7 +138,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;
     registers[libc::REG_RDX as usize] = (cycles >> 32) as i64;
     if length == 3 {
-        registers[libc::REG_RCX as usize] = if active() { engine().sim.cpu as i64 } else { 0 };
+        registers[libc::REG_RCX as usize] = if active() { running_cpu() as i64 } else { 0 };
     }
     registers[libc::REG_RIP as usize] += length;
     true

@@ -44,7 +44,7 @@ fn save(context: u64) {
     let depth = (hot!().frames as usize).saturating_sub(base as usize) / 8;
     // SAFETY: written by the function-entry hook, up to the top.
     let calls = unsafe { core::slice::from_raw_parts(base, depth) }.to_vec();
-    know(context, Context { calls, mask: current().signals.mask, fresh: false });
+    know(context, Context { calls, mask: current().signals.mask.get(), fresh: false });
 }
 
 fn restore(context: u64) {
@@ -109,7 +109,7 @@ pub extern "C" fn swaps(arguments: &Arguments, _pc: u64) {
 }
 
 pub extern "C" fn makes(arguments: &Arguments, _pc: u64) {
-    let mask = current().signals.mask;
+    let mask = current().signals.mask.get();
     know(arguments.rdi, Context { calls: Vec::new(), mask, fresh: true });
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting on a word of memory: what the simulated kernel does for futexes. The pthread objects are
 //! built on it, as glibc's are.
-use crate::engine::{charge, engine, launch, seed};
+use crate::engine::{charge, launch, seed, sim};
 use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::mappings::shared;
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{Wait, Woken};
-use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::threads::cancel;
 use corefold_model::{Kind, Ticks};
 use corefold_recording::AccessKind;
@@ -42,7 +43,7 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
         charge(after);
         return Waited::Changed;
     }
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let deadline = deadline.map(|deadline| timers::late(me, deadline, 0));
     if deadline.is_some_and(|d| d <= hot!().clock) {
         return Waited::TimedOut;
@@ -51,12 +52,12 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
         timers::set(me, deadline);
     }
     let address = shared::key(address);
-    engine().sim.waiters.add(address, Waiter { thread: me, bits });
+    sim(|sim| sim.waiters.add(address, Waiter { thread: me, bits }));
     // The lock's word may never be written by code with hooks: std's own is compiled without.
     crate::hooks::frames::note(object, call.pc);
-    current().blocked_at = call.pc;
+    current().blocked_at.set(call.pc);
     sched::block(Wait::Futex { address, object, call: call.name });
-    match current().woken {
+    match current().woken.get() {
         Woken::Timer => Waited::TimedOut,
         Woken::Thread => Waited::Woken,
         Woken::Signal => Waited::Interrupted(interrupted(call.pc)),
@@ -76,14 +77,15 @@ fn parts_of_system_call(all: u32) -> (u32, u32) {
     let any = launch().machine.system.syscall;
     let all = all.max(any);
     let seed = seed().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let random = &mut engine().sched.futex_random;
-    if *random == 0 {
-        *random = seed;
+    let mut random = SCHED.futex_random.get();
+    if random == 0 {
+        random = seed;
     }
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    let before = all - any + any / 4 + (*random % u64::from(any / 2 + 1)) as u32;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    SCHED.futex_random.set(random);
+    let before = all - any + any / 4 + (random % u64::from(any / 2 + 1)) as u32;
     (before, all - before)
 }
 
@@ -106,11 +108,11 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
-        let Some(waiter) = engine().sim.waiters.take(address, bits) else { break };
+        let Some(waiter) = sim(|sim| sim.waiters.take(address, bits)) else { break };
         woken += 1;
         // It has been woken: its time-out must not wake it once more.
         timers::cancel(waiter.thread);
-        placing::wake(waiter.thread, hot!().clock, engine().sim.wakes.next(waiter.thread));
+        placing::wake(waiter.thread, hot!().clock, sim(|sim| sim.wakes.next(waiter.thread)));
         charge(call);
     }
     woken
@@ -128,11 +130,12 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     let (from, to) = (shared::key(from), shared::key(to));
     let mut count = 0;
     while count < moved {
-        let Some(waiter) = engine().sim.waiters.take(from, ANY) else { break };
-        if let Wait::Futex { address, .. } = &mut fibers()[waiter.thread].wait {
-            *address = to;
+        let Some(waiter) = sim(|sim| sim.waiters.take(from, ANY)) else { break };
+        let wait = &FIBERS[waiter.thread].wait;
+        if let Wait::Futex { object, call, .. } = wait.get() {
+            wait.set(Wait::Futex { address: to, object, call });
         }
-        engine().sim.waiters.add(to, waiter);
+        sim(|sim| sim.waiters.add(to, waiter));
         count += 1;
     }
     Some((woken, count))

@@ -89,10 +89,10 @@ fn wait(object: Object, lock: u64, expected: u32, bits: u32, deadline: Result<Op
 
 /// The lock that is waited for at this word: another, where the running thread has parked, or queued for it.
 fn known_by(word: u64) -> u64 {
-    let is_own = |parking: &&Parking| current().fs.wrapping_add_signed(parking.word) == word;
+    let is_own = |parking: &&Parking| current().fs.get().wrapping_add_signed(parking.word) == word;
     let parking = launch().parking.iter().find(is_own);
     let parked = parking.map(|parking| read_value(word.wrapping_add_signed(parking.lock), 8));
-    parked.or_else(|| current().spins.waits.lock_of_sleeper(word)).unwrap_or(word)
+    parked.or_else(|| current().spins.with(|spins| spins.waits.lock_of_sleeper(word))).unwrap_or(word)
 }
 
 fn requeue(object: Object, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> i64 {

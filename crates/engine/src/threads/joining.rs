@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a thread's end: until it comes, not at all, or until a time.
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::entry::Call;
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{State, Wait, Woken};
-use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::lookup::find;
 use crate::scheduling::{sched, timers};
 use crate::stand_in::calls;
+use crate::state::scheduler::running_fiber;
 use crate::threads::cancel;
 use crate::threads::deadline::{self, Deadline};
 use crate::threads::thread::reap;
@@ -18,7 +19,7 @@ calls! {
     }
     fn pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void; call) -> c_int {
         match find(thread) {
-            Some(target) if fibers()[target].state != State::Finished => {
+            Some(target) if FIBERS[target].state.get() != State::Finished => {
                 sched::enter_kernel();
                 libc::EBUSY
             }
@@ -52,47 +53,47 @@ pub fn join(thread: libc::pthread_t, value: *mut *mut c_void, until: Deadline, c
         return code;
     }
     sched::enter_kernel();
-    if fibers()[target].state != State::Finished
+    if FIBERS[target].state.get() != State::Finished
         && let Err(code) = await_end(target, until, call)
     {
         return code;
     }
     if !value.is_null() {
         // SAFETY: the caller's variable.
-        unsafe { *value = fibers()[target].thread.value as *mut c_void };
+        unsafe { *value = FIBERS[target].thread.value.get() as *mut c_void };
     }
     reap(target);
     0
 }
 
 fn may_join(target: usize) -> Result<(), c_int> {
-    let me = engine().sched.fiber;
-    let other = &fibers()[target].thread;
-    if other.detached || other.joiner.is_some() {
+    let me = running_fiber();
+    let other = &FIBERS[target].thread;
+    if other.detached.get() || other.joiner.get().is_some() {
         return Err(libc::EINVAL);
     }
     if target == me { Err(libc::EDEADLK) } else { Ok(()) }
 }
 
 fn await_end(target: usize, until: Deadline, call: Call) -> Result<(), c_int> {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     let deadline = until.ticks()?.map(|deadline| timers::late(me, deadline, 0));
-    while fibers()[target].state != State::Finished {
+    while FIBERS[target].state.get() != State::Finished {
         if deadline.is_some_and(|deadline| deadline <= now()) {
             return Err(libc::ETIMEDOUT);
         }
         if let Some(deadline) = deadline {
             timers::set(me, deadline);
         }
-        fibers()[target].thread.joiner = Some(me);
+        FIBERS[target].thread.joiner.set(Some(me));
         crate::hooks::frames::stops_at(call.pc);
-        current().blocked_at = call.pc;
+        current().blocked_at.set(call.pc);
         sched::block(Wait::Join { thread: target });
-        if current().woken == Woken::Thread {
+        if current().woken.get() == Woken::Thread {
             return Ok(());
         }
-        fibers()[target].thread.joiner = None;
-        if current().woken == Woken::Signal {
+        FIBERS[target].thread.joiner.set(None);
+        if current().woken.get() == Woken::Signal {
             cancel::test();
             crate::threads::futex::interrupted(call.pc);
         }

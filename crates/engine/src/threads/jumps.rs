@@ -35,12 +35,12 @@ pub extern "C" fn sets(arguments: &Arguments, _pc: u64) {
 }
 
 pub extern "C" fn sets_with_mask(arguments: &Arguments, _pc: u64) {
-    remember(arguments, Some(current().signals.mask));
+    remember(arguments, Some(current().signals.mask.get()));
 }
 
 pub extern "C" fn sets_as_told(arguments: &Arguments, _pc: u64) {
     let keeps = arguments.rsi as c_int != 0;
-    remember(arguments, keeps.then_some(current().signals.mask));
+    remember(arguments, keeps.then_some(current().signals.mask.get()));
 }
 
 /// The stack pointer in a jump buffer, which glibc writes down in a way of its own.

@@ -5,9 +5,10 @@ use crate::carrier::Carrier;
 use crate::code::loaded;
 use crate::engine::{active, charge};
 use crate::real::real;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::state::pthread::AtExit;
 pub use crate::state::pthread::Destructor;
+use crate::state::scheduler::running_fiber;
 use crate::threads::object::{Path, goes};
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -98,10 +99,8 @@ pub extern "C" fn pthread_key_delete(key: u32) -> c_int {
     if KEYS.with(|keys| keys.get_mut(key).and_then(Option::take)).is_none() {
         return libc::EINVAL;
     }
-    for fiber in fibers().iter_mut() {
-        if let Some(value) = fiber.thread.keys.get_mut(key) {
-            *value = 0;
-        }
+    for fiber in FIBERS.iter() {
+        fiber.thread.keys.with(|values| values.get_mut(key).into_iter().for_each(|value| *value = 0));
     }
     0
 }
@@ -119,11 +118,12 @@ pub extern "C" fn pthread_setspecific(key: u32, value: *const c_void) -> c_int {
     if destructor_of(key).is_none() {
         return libc::EINVAL;
     }
-    let values = &mut current().thread.keys;
-    if values.len() <= key {
-        values.resize(key + 1, 0);
-    }
-    values[key] = value as usize;
+    current().thread.keys.with(|values| {
+        if values.len() <= key {
+            values.resize(key + 1, 0);
+        }
+        values[key] = value as usize;
+    });
     0
 }
 
@@ -140,27 +140,27 @@ pub extern "C" fn pthread_getspecific(key: u32) -> *mut c_void {
     if destructor_of(key).is_none() {
         return core::ptr::null_mut();
     }
-    current().thread.keys.get(key).copied().unwrap_or(0) as *mut c_void
+    current().thread.keys.with(|values| values.get(key).copied().unwrap_or(0)) as *mut c_void
 }
 
 /// libstdc++ registers the destructors of thread_local objects here.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int {
     // The main thread's run when the process exits, which is libc's business.
-    if !active() || crate::engine::engine().sched.fiber == 0 {
+    if !active() || running_fiber() == 0 {
         real! {
             fn __cxa_thread_atexit_impl(function: Destructor, object: *mut c_void, module: *mut c_void) -> c_int;
         }
         return __cxa_thread_atexit_impl(function, object, module);
     }
     let library = loaded::keep(function as *const c_void) as usize;
-    current().thread.at_exit.push(AtExit { function, object: object as usize, library });
+    current().thread.at_exit.with(|at_exit| at_exit.push(AtExit { function, object: object as usize, library }));
     0
 }
 
 /// Runs what the running thread has registered for its end: C++ objects, newest first, then keys.
 pub fn run_destructors() {
-    while let Some(AtExit { function, object, library }) = current().thread.at_exit.pop() {
+    while let Some(AtExit { function, object, library }) = current().thread.at_exit.with(Vec::pop) {
         function(object as *mut c_void);
         loaded::let_go(library as *mut c_void);
     }
@@ -173,8 +173,8 @@ pub fn run_destructors() {
 
 fn run_key_destructors() -> bool {
     let mut ran = false;
-    for key in 0..current().thread.keys.len() {
-        let value = core::mem::take(&mut current().thread.keys[key]);
+    for key in 0..current().thread.keys.with(|keys| keys.len()) {
+        let value = current().thread.keys.with(|values| core::mem::take(&mut values[key]));
         if let (true, Some(Some(destructor))) = (value != 0, destructor_of(key)) {
             destructor(value as *mut c_void);
             ran = true;

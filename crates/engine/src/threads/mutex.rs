@@ -12,6 +12,7 @@ use crate::threads::futex::Waited;
 use crate::threads::mutex_kind::{self, KIND, Kind, OWNER, kind_of};
 use crate::threads::object::{Object, Path, me};
 use crate::threads::robust;
+use alloc::vec::Vec;
 use core::ffi::c_int;
 use corefold_recording::LockKind;
 
@@ -244,7 +245,7 @@ pub fn destroy(mutex: Object) -> c_int {
 
 /// The running thread ends: lets go of the robust mutexes that it still holds, as the kernel does.
 pub fn thread_ends() {
-    while let Some(address) = current().thread.robust.pop() {
+    while let Some(address) = current().thread.robust.with(Vec::pop) {
         let mutex = Object { address, call: Call { name: "the end of a thread", pc: current().thread.end() } };
         mutex.poke(OWNER, robust::ENDED);
         release(mutex);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads' names, which the kernel keeps: all of ours run on one kernel thread, so they are kept here.
 use crate::bytes;
-use crate::engine::{engine, note};
-use crate::scheduling::fiber::{current, fibers};
+use crate::engine::note;
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
-use crate::state::pthread::{NAME_BYTES as BYTES, Thread};
+use crate::state::pthread::{NAME_BYTES as BYTES, Thread, TimerSlack};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use core::ffi::{CStr, c_char, c_int};
 
 /// What `fiber` is called: before it was given a name, what its creator was called.
 pub fn name(fiber: usize) -> [u8; BYTES] {
     let mut name = [0; BYTES];
-    match fibers()[fiber].thread.name {
+    match FIBERS[fiber].thread.name.get() {
         Some(given) => given,
         None => {
             // SAFETY: the call fills 16 bytes. The kernel thread that runs us has the program's name.
@@ -23,8 +24,8 @@ pub fn name(fiber: usize) -> [u8; BYTES] {
 }
 
 /// The new thread `child` is called as its creator is.
-pub fn inherit(child: &mut Thread) {
-    child.name = current().thread.name;
+pub fn inherit(child: &Thread) {
+    child.name.set(current().thread.name.get());
 }
 
 /// `text`, cut to what fits, as the kernel keeps it.
@@ -44,7 +45,7 @@ stand_ins! {
         }
         let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
         sched::enter_kernel();
-        fibers()[fiber].thread.name = Some(cut(text));
+        FIBERS[fiber].thread.name.set(Some(cut(text)));
         0
     }
 
@@ -67,23 +68,23 @@ stand_ins_at! {
                 // SAFETY: the caller's string.
                 let text = unsafe { CStr::from_ptr(a as *const c_char) }.to_bytes();
                 sched::enter_kernel();
-                current().thread.name = Some(cut(text));
+                current().thread.name.set(Some(cut(text)));
                 0
             }
             libc::PR_GET_NAME => {
                 sched::enter_kernel();
-                bytes::copy(a, name(engine().sched.fiber).as_ptr() as u64, BYTES as u64);
+                bytes::copy(a, name(running_fiber()).as_ptr() as u64, BYTES as u64);
                 0
             }
             libc::PR_SET_TIMERSLACK => {
                 sched::enter_kernel();
-                let slack = &mut current().thread.slack;
-                slack.own = if (a as i64) <= 0 { slack.usual } else { a };
+                let own = |usual| if (a as i64) <= 0 { usual } else { a };
+                current().thread.slack.update(|slack| TimerSlack { own: own(slack.usual), ..slack });
                 0
             }
             libc::PR_GET_TIMERSLACK => {
                 sched::enter_kernel();
-                current().thread.slack.own as c_int
+                current().thread.slack.get().own as c_int
             }
             // A sandbox would shut in the runtime too, which has to write the recording.
             libc::PR_SET_SECCOMP => {

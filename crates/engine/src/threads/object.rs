@@ -109,7 +109,7 @@ impl Object {
 
     /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
-        current().spins.goes_on_for_ever();
+        current().spins.with(|spins| spins.goes_on_for_ever());
         hot!().clock += crate::engine::computed(launch().machine.core.pause);
         if hot!().clock >= hot!().limit {
             crate::hooks::limit::at_limit(self.call.pc);
@@ -134,5 +134,5 @@ impl Object {
 
 /// The running thread as objects note their owner: never 0.
 pub fn me() -> u32 {
-    current().id as u32 + 1
+    current().id.get() as u32 + 1
 }

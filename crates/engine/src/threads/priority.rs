@@ -5,7 +5,7 @@
 //! rights have it.
 use crate::engine::note;
 use crate::process_id;
-use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::sched;
 use crate::stand_in::{as_errno, failed, stand_ins_at};
 use crate::state::pthread::Priority;
@@ -28,7 +28,7 @@ pub fn of_new(attr: *const Attr, pc: u64) -> Priority {
         fn pthread_attr_getschedpolicy(attr: *const Attr, policy: *mut c_int) -> c_int;
         fn pthread_attr_getschedparam(attr: *const Attr, param: *mut Param) -> c_int;
     }
-    let inherited = Priority { explicit: 0, ..current().thread.priority };
+    let inherited = Priority { explicit: 0, ..current().thread.priority.get() };
     if attr.is_null() {
         return inherited;
     }
@@ -63,12 +63,12 @@ fn is_valid(policy: c_int, value: c_int) -> bool {
 
 /// The threads that the arguments of `setpriority` name; those of other processes are none of ours: `None`.
 fn niced(which: u32, who: libc::id_t) -> Option<Vec<usize>> {
-    let all = || (0..fibers().len()).collect();
+    let all = || (0..FIBERS.len()).collect();
     // SAFETY: no arguments.
     let (group, user) = unsafe { (libc::getpgrp() as libc::id_t, libc::getuid()) };
     match which {
         libc::PRIO_PROCESS => {
-            let is_there = |fiber: &usize| fibers()[*fiber].state != State::Finished;
+            let is_there = |fiber: &usize| FIBERS[*fiber].state.get() != State::Finished;
             affinity::numbered(who as libc::pid_t).filter(is_there).map(|fiber| alloc::vec![fiber])
         }
         libc::PRIO_PGRP if who == 0 || who == group => Some(all()),
@@ -81,7 +81,7 @@ fn niced(which: u32, who: libc::id_t) -> Option<Vec<usize>> {
 pub fn nice_of(which: u32, who: libc::id_t) -> Result<c_int, c_int> {
     sched::enter_kernel();
     match niced(which, who) {
-        Some(threads) => Ok(threads.iter().map(|fiber| fibers()[*fiber].thread.priority.nice).min().unwrap_or(0)),
+        Some(threads) => Ok(threads.iter().map(|fiber| FIBERS[*fiber].thread.priority.get().nice).min().unwrap_or(0)),
         None => others_nice(which, who),
     }
 }
@@ -103,7 +103,9 @@ fn set_nice(which: u32, who: libc::id_t, value: c_int, pc: u64) -> c_int {
     let Some(threads) = niced(which, who) else { return others_nice(which, who).err().unwrap_or(0) };
     note("scheduling policies and priorities have no effect in the simulation", pc);
     let value = value.clamp(*NICE.start(), *NICE.end());
-    threads.iter().for_each(|fiber| fibers()[*fiber].thread.priority.nice = value);
+    for fiber in threads {
+        FIBERS[fiber].thread.priority.update(|priority| Priority { nice: value, ..priority });
+    }
     0
 }
 
@@ -111,14 +113,13 @@ const NICE: RangeInclusive<c_int> = -20..=19;
 
 fn set(fiber: Option<usize>, policy: Option<c_int>, value: c_int, pc: u64) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
-    let policy = policy.unwrap_or(fibers()[fiber].thread.priority.policy);
+    let policy = policy.unwrap_or(FIBERS[fiber].thread.priority.get().policy);
     if !is_valid(policy, value) {
         return libc::EINVAL;
     }
     sched::enter_kernel();
     say(policy, pc);
-    let priority = &mut fibers()[fiber].thread.priority;
-    (priority.policy, priority.value) = (policy, value);
+    FIBERS[fiber].thread.priority.update(|priority| Priority { policy, value, ..priority });
     0
 }
 
@@ -131,7 +132,7 @@ fn wanted(param: *const Param) -> c_int {
 fn give(fiber: Option<usize>, policy: Option<*mut c_int>, param: Option<*mut Param>) -> c_int {
     let Some(fiber) = fiber else { return libc::ESRCH };
     sched::enter_kernel();
-    let priority = fibers()[fiber].thread.priority;
+    let priority = FIBERS[fiber].thread.priority.get();
     // SAFETY: the caller's variables.
     unsafe {
         if let Some(into) = policy {
@@ -193,9 +194,9 @@ stand_ins_at! {
 
     // The one thread that runs all of ours would become slower by these two.
     "rsi" fn nice(by: c_int; pc) -> c_int {
-        let value = current().thread.priority.nice.saturating_add(by);
+        let value = current().thread.priority.get().nice.saturating_add(by);
         set_nice(libc::PRIO_PROCESS, 0, value, pc);
-        current().thread.priority.nice
+        current().thread.priority.get().nice
     }
 
     "rcx" fn setpriority(which: u32, who: libc::id_t, value: c_int; pc) -> c_int {

@@ -20,12 +20,12 @@ pub fn taken(mutex: Object) -> c_int {
     match mutex.read(OWNER) {
         NOT_RECOVERABLE => libc::ENOTRECOVERABLE,
         ENDED => {
-            current().thread.robust.push(mutex.address);
+            current().thread.robust.with(|robust| robust.push(mutex.address));
             mutex.write(OWNER, me() | INCONSISTENT);
             libc::EOWNERDEAD
         }
         _ => {
-            current().thread.robust.push(mutex.address);
+            current().thread.robust.with(|robust| robust.push(mutex.address));
             0
         }
     }
@@ -33,7 +33,7 @@ pub fn taken(mutex: Object) -> c_int {
 
 /// The running thread lets go of the mutex: what its owner's field is to hold then.
 pub fn owner_after(mutex: Object) -> u32 {
-    current().thread.robust.retain(|held| *held != mutex.address);
+    current().thread.robust.with(|robust| robust.retain(|held| *held != mutex.address));
     if mutex.peek(OWNER) & INCONSISTENT != 0 { NOT_RECOVERABLE } else { 0 }
 }
 

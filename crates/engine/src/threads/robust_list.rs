@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `set_robust_list`: a thread's own list of futexes that it holds, which the kernel goes through when the
 //! thread ends. (Robust pthread mutexes have their own, see [`robust`](super::robust).)
-use crate::engine::engine;
 use crate::hooks::atomics;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::program_memory::read_value;
+use crate::state::scheduler::running_fiber;
 use crate::threads::affinity;
 use crate::threads::futex;
 
@@ -20,7 +20,7 @@ pub fn set(head: u64, bytes: usize) -> i64 {
     if bytes != HEAD {
         return -i64::from(libc::EINVAL);
     }
-    current().thread.robust_list = head;
+    current().thread.robust_list.set(head);
     0
 }
 
@@ -28,7 +28,7 @@ pub fn get(thread: libc::pid_t, head: u64, bytes: u64) -> i64 {
     let Some(fiber) = affinity::numbered(thread) else { return -i64::from(libc::ESRCH) };
     // SAFETY: the caller's variables.
     unsafe {
-        *(head as *mut u64) = fibers()[fiber].thread.robust_list;
+        *(head as *mut u64) = FIBERS[fiber].thread.robust_list.get();
         *(bytes as *mut usize) = HEAD;
     }
     0
@@ -36,7 +36,7 @@ pub fn get(thread: libc::pid_t, head: u64, bytes: u64) -> i64 {
 
 /// The running thread ends: marks the futexes that it holds, and wakes one waiter of each.
 pub fn thread_ends() {
-    let head = core::mem::take(&mut current().thread.robust_list);
+    let head = current().thread.robust_list.take();
     if head == 0 {
         return;
     }
@@ -60,7 +60,7 @@ pub fn thread_ends() {
 }
 
 fn let_go(address: u64) {
-    let me = affinity::number(engine().sched.fiber) as u32;
+    let me = affinity::number(running_fiber()) as u32;
     let died = |old: u64| (old as u32 & THREAD == me).then_some(u64::from(old as u32 & WAITERS | OWNER_DIED));
     let old = atomics::update(address, 4, current().thread.end(), died) as u32;
     if old & THREAD == me && old & WAITERS != 0 {

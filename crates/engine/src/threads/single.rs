@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether the program has never had a second thread, which glibc's fast paths depend on.
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// glibc 2.34 and later leave out what one thread does not need.
@@ -15,5 +15,5 @@ pub fn learn(version: &[u8]) {
 
 /// Threads that have ended count still, as glibc has it.
 pub fn only_thread() -> bool {
-    fibers().len() == 1 && HEEDED.load(Relaxed)
+    FIBERS.len() == 1 && HEEDED.load(Relaxed)
 }

@@ -3,18 +3,20 @@
 use crate::account::sample;
 use crate::carrier::Carrier;
 use crate::counts::samples::What;
-use crate::engine::{active, charge, engine, launch};
+use crate::engine::{active, charge, launch, sim};
 use crate::frees;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::real::{self, Start};
 use crate::scheduling::fiber::{self, Fiber, State, Wait};
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::lookup::find;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{placing, sched, timers};
+use crate::stacks::Stacks;
 use crate::stand_in::calls;
 use crate::state::pthread::{Thread, TimerSlack};
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::bit;
 use crate::storage::objects::places;
 use crate::sys;
@@ -24,20 +26,22 @@ use crate::threads::keys;
 use crate::threads::names;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use corefold_sim::Runtime;
 
 /// Makes the calling thread the first fiber; returns the top of the stack it is to use.
 pub fn adopt_main() -> u64 {
-    let slot = engine().sched.stacks.take();
-    let (frames, end) = engine().sched.stacks.map(slot).unwrap_or_else(|| sys::engine_fault("no memory for a stack"));
+    let slot = SCHED.stacks.with(Stacks::take);
+    let (frames, end) =
+        SCHED.stacks.with(|stacks| stacks.map(slot)).unwrap_or_else(|| sys::engine_fault("no memory for a stack"));
     let mut main = Box::new(Fiber::new(0, 0, frames));
     main.base.finish = Some(finish_main);
-    main.fs = crate::fs_base::read_fs();
+    main.fs.set(crate::fs_base::read_fs());
     // SAFETY: no arguments.
-    main.real = unsafe { libc::pthread_self() };
-    fibers().push(main);
-    engine().sim.threads.push(Runtime::default());
+    main.real.set(unsafe { libc::pthread_self() });
+    FIBERS.push(main);
+    sim(|sim| sim.threads.push(Runtime::default()));
     end
 }
 
@@ -83,20 +87,20 @@ pub fn begin(
         sample::take_due(pc, What::Compute);
     }
     reap_detached();
-    let slot = engine().sched.stacks.take();
+    let slot = SCHED.stacks.with(Stacks::take);
     let created = create(slot, attr, affinity, (start, argument as usize));
     // libc has asked the allocator for the thread's block before.
     sched::enter_kernel();
     match created {
         Ok(id) => {
             // SAFETY: the caller's variable.
-            unsafe { *thread = fibers()[id].real };
+            unsafe { *thread = FIBERS[id].real.get() };
             charge(launch().machine.system.thread_create);
-            placing::wake(id, hot!().clock, engine().sim.wakes.next(id));
+            placing::wake(id, hot!().clock, sim(|sim| sim.wakes.next(id)));
             0
         }
         Err(error) => {
-            engine().sched.stacks.give_back(slot);
+            SCHED.stacks.with(|stacks| stacks.give_back(slot));
             error
         }
     }
@@ -109,48 +113,51 @@ fn create(
     affinity: Vec<u64>,
     (start, argument): (Start, usize),
 ) -> Result<usize, c_int> {
-    let (frames, end) = engine().sched.stacks.map(slot).ok_or(libc::EAGAIN)?;
+    let (frames, end) = SCHED.stacks.with(|stacks| stacks.map(slot)).ok_or(libc::EAGAIN)?;
     let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
-    let mut fiber = deep(|| {
+    let fiber = deep(|| {
         let mut fiber = Box::new(Fiber::new(0, 0, frames));
-        fiber.affinity = affinity;
-        fiber.signals = crate::state::signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask));
+        fiber.affinity = Carrier::new(affinity);
+        fiber.signals = crate::state::signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask.get()));
+        let slack = current().thread.slack.get();
         fiber.thread = Thread {
-            start: Some(start),
-            argument,
-            slot,
-            stack,
-            detached: attributes::is_detached(attr),
-            priority: crate::threads::priority::of_new(attr, 0),
-            slack: TimerSlack { usual: current().thread.slack.own, ..current().thread.slack },
+            start: Cell::new(Some(start)),
+            argument: Cell::new(argument),
+            slot: Cell::new(slot),
+            stack: Cell::new(stack),
+            detached: Cell::new(attributes::is_detached(attr)),
+            priority: Cell::new(crate::threads::priority::of_new(attr, 0)),
+            slack: Cell::new(TimerSlack { usual: slack.own, ..slack }),
             ..Thread::default()
         };
-        names::inherit(&mut fiber.thread);
+        names::inherit(&fiber.thread);
         fiber
     });
-    let code = start_kernel_thread(&mut fiber, stack.begin, stack.bytes);
+    let code = start_kernel_thread(&fiber, stack.begin, stack.bytes);
     if code != 0 {
         attributes::give_back(&stack);
         return Err(code);
     }
     fiber::await_parked(&fiber);
     // Only now: libc may have asked the program's own allocator for memory, and others have run.
-    let id = fibers().len();
-    (fiber.id, fiber.cpu) = (id, id % engine().sim.cpus.len());
-    fiber.off_cpu_since = hot!().clock;
-    fibers().push(fiber);
-    engine().sim.threads.push(Runtime::default());
+    let id = FIBERS.len();
+    fiber.id.set(id);
+    fiber.cpu.set(id % launch().cpus as usize);
+    fiber.off_cpu_since.set(hot!().clock);
+    FIBERS.push(fiber);
+    sim(|sim| sim.threads.push(Runtime::default()));
     Ok(id)
 }
 
 /// Starts the kernel thread whose stack and thread block the fiber uses.
-fn start_kernel_thread(fiber: &mut Fiber, stack: u64, bytes: u64) -> c_int {
+fn start_kernel_thread(fiber: &Fiber, stack: u64, bytes: u64) -> c_int {
     // SAFETY: attributes are initialised before use; the stack was just mapped.
     unsafe {
         let mut attr: libc::pthread_attr_t = core::mem::zeroed();
         libc::pthread_attr_init(&mut attr);
         libc::pthread_attr_setstack(&mut attr, stack as *mut c_void, bytes as usize);
-        let create = || real::pthread_create(&mut fiber.real, &attr, thread_main, (fiber as *mut Fiber).cast());
+        let create =
+            || real::pthread_create(fiber.real.as_ptr(), &attr, thread_main, (&raw const *fiber).cast_mut().cast());
         let code = born_deaf(|| crate::account::host::own(create));
         libc::pthread_attr_destroy(&mut attr);
         code
@@ -187,10 +194,10 @@ fn born_deaf(create: impl FnOnce() -> c_int) -> c_int {
 /// has ended; then back on the kernel thread, which returns.
 extern "C" fn thread_main(fiber: *mut c_void) -> *mut c_void {
     // SAFETY: the fiber is boxed and lives until the process ends.
-    let fiber = unsafe { &mut *fiber.cast::<Fiber>() };
+    let fiber = unsafe { &*fiber.cast_const().cast::<Fiber>() };
     crate::fs_base::unregister_rseq();
     fiber::park(fiber);
-    let (start, argument) = (fiber.thread.start, fiber.thread.argument);
+    let (start, argument) = (fiber.thread.start.get(), fiber.thread.argument.get());
     let value = start.map_or(0, |f| run_until_exit(f, argument));
     finish(value);
     core::ptr::null_mut()
@@ -209,26 +216,26 @@ fn finish(value: usize) {
     keys::run_destructors();
     crate::threads::mutex::thread_ends();
     crate::threads::robust_list::thread_ends();
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     places(|places| places.thread_ends(me));
     sched::enter_kernel();
     crate::threads::signals::blocking::thread_ends();
-    let me = engine().sched.fiber;
-    current().thread.value = value;
+    let me = running_fiber();
+    current().thread.value.set(value);
     let thread = &current().thread;
     // One that a signal or its time-out has woken already must not be woken once more.
     let waits = |f: &usize| {
-        let joiner = &fibers()[*f];
-        joiner.state == State::Blocked && matches!(joiner.wait, Wait::Join { thread } if thread == me)
+        let joiner = &FIBERS[*f];
+        joiner.state.get() == State::Blocked && matches!(joiner.wait.get(), Wait::Join { thread } if thread == me)
     };
-    if let Some(joiner) = thread.joiner.filter(waits) {
+    if let Some(joiner) = thread.joiner.get().filter(waits) {
         timers::cancel(joiner);
-        placing::wake(joiner, hot!().clock, engine().sim.wakes.next(joiner));
+        placing::wake(joiner, hot!().clock, sim(|sim| sim.wakes.next(joiner)));
     }
-    if thread.detached {
-        engine().sched.detached.push(me);
+    if thread.detached.get() {
+        SCHED.detached.with(|detached| detached.push(me));
     }
-    if fibers().iter().all(|f| f.id == me || f.state == State::Finished) {
+    if FIBERS.iter().all(|f| f.id.get() == me || f.state.get() == State::Finished) {
         // SAFETY: the last thread is gone: POSIX has the process exit with 0.
         unsafe { libc::exit(0) };
     }
@@ -238,24 +245,24 @@ fn finish(value: usize) {
 /// Gives back what a thread had that has ended: libc frees the thread's block, in the program's own `free` where it has
 /// one. So others may run before this returns.
 pub fn reap(fiber: usize) {
-    let thread = &mut fibers()[fiber].thread;
-    thread.joined = true;
-    let unfreed = core::mem::take(&mut thread.unfreed);
+    let thread = &FIBERS[fiber].thread;
+    thread.joined.set(true);
+    let unfreed = thread.unfreed.with(core::mem::take);
     if fiber != 0 {
         unfreed.into_iter().for_each(frees::free);
-        real::pthread_join(fibers()[fiber].real);
+        real::pthread_join(FIBERS[fiber].real.get());
     }
-    let stack = fibers()[fiber].thread.stack;
+    let stack = FIBERS[fiber].thread.stack.get();
     // Whoever gets the stack next writes to it without a word to us.
     store_buffer::flush_range(stack.begin, stack.bytes);
     attributes::give_back(&stack);
-    let slot = fibers()[fiber].thread.slot;
-    engine().sched.stacks.give_back(slot);
+    let slot = FIBERS[fiber].thread.slot.get();
+    SCHED.stacks.with(|stacks| stacks.give_back(slot));
 }
 
 /// Detached threads that have ended cannot reap themselves: whoever needs their stacks does.
 fn reap_detached() {
-    while let Some(fiber) = engine().sched.detached.pop() {
+    while let Some(fiber) = SCHED.detached.with(Vec::pop) {
         reap(fiber);
     }
 }
@@ -267,12 +274,12 @@ pub extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
         return pthread_detach(thread);
     }
     let Some(target) = find(thread) else { return libc::ESRCH };
-    let other = &mut fibers()[target];
-    if other.thread.detached {
+    let other = &FIBERS[target];
+    if other.thread.detached.get() {
         return libc::EINVAL;
     }
-    other.thread.detached = true;
-    if other.state == State::Finished {
+    other.thread.detached.set(true);
+    if other.state.get() == State::Finished {
         reap(target);
     }
     0

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What timers of the program count, and when they come due.
 use crate::carrier::Carrier;
-use crate::engine::{engine, now};
+use crate::engine::{now, sim};
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::State;
-use crate::scheduling::fiber::fibers;
 use crate::scheduling::timers;
+use crate::state::scheduler::{SCHED, running_fiber};
 use crate::state::signals::Information;
 use crate::threads::clock;
 use crate::threads::signals::sending::Target;
@@ -128,10 +129,10 @@ impl Counts {
 
     /// Threads that run and are counted.
     pub fn running(self) -> u64 {
-        let runs = |fiber: &usize| matches!(fibers()[*fiber].state, State::Running | State::Ready);
+        let runs = |fiber: &usize| matches!(FIBERS[*fiber].state.get(), State::Running | State::Ready);
         match self {
             Counts::Time => 1,
-            Counts::Process => engine().sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count() as u64,
+            Counts::Process => sim(|sim| sim.cpus.iter().filter(|cpu| cpu.thread.is_some()).count()) as u64,
             Counts::Thread(fiber) => u64::from(runs(&fiber)),
         }
     }
@@ -140,7 +141,7 @@ impl Counts {
         clock::read(id)?;
         Some(match id {
             libc::CLOCK_PROCESS_CPUTIME_ID => Counts::Process,
-            libc::CLOCK_THREAD_CPUTIME_ID => Counts::Thread(engine().sched.fiber),
+            libc::CLOCK_THREAD_CPUTIME_ID => Counts::Thread(running_fiber()),
             _ => clock::thread_of(id).map_or(Counts::Time, Counts::Thread),
         })
     }
@@ -156,7 +157,7 @@ pub fn schedule(timer: usize, time: Ticks) {
         (Counts::Time, _) => next,
         (_, 0) => {
             TIMERS.with(|timers| timers.asleep.push(timer));
-            engine().sched.asleep = true;
+            SCHED.asleep.set(true);
             return;
         }
         (counts, running) => {
@@ -170,7 +171,7 @@ pub fn schedule(timer: usize, time: Ticks) {
 
 /// A thread runs again: timers that count CPU time go on.
 pub fn resume(time: Ticks) {
-    engine().sched.asleep = false;
+    SCHED.asleep.set(false);
     for timer in TIMERS.with(|timers| core::mem::take(&mut timers.asleep)) {
         schedule(timer, time);
     }

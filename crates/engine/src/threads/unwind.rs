@@ -59,15 +59,15 @@ type StopFn = extern "C-unwind" fn(c_int, c_int, u64, *mut c_void, *mut c_void, 
 
 /// Calls the start routine; returns its value or pthread_exit's.
 pub fn call(start: Start, argument: usize) -> usize {
-    let base = &raw mut current().base.sp;
+    let base = current().base.sp.as_ptr();
     // SAFETY: the assembly above.
     unsafe { corefold_call(start, argument, base) }
 }
 
 /// Ends the running thread.
 pub fn exit(value: usize) -> ! {
-    current().cancel.ending = true;
-    current().base.value = value;
+    current().cancel.ending.set(true);
+    current().base.value.set(value);
     unwind()
 }
 
@@ -77,11 +77,11 @@ fn run_cleanup() -> ! {
         #[link_name = "siglongjmp"]
         fn long_jump(buffer: *mut c_void, value: c_int) -> !;
     }
-    let buffer = current().thread.cleanup;
+    let buffer = current().thread.cleanup.get();
     // SAFETY: registered by the program's own frame, which is live. Word 9 holds the next one (see
     // `__pthread_register_cancel`).
     unsafe {
-        current().thread.cleanup = *(buffer as *const usize).add(9);
+        current().thread.cleanup.set(*(buffer as *const usize).add(9));
         long_jump(buffer as *mut c_void, 1)
     }
 }
@@ -103,16 +103,16 @@ extern "C" fn not_rethrown(_reason: c_int, _exception: *mut c_void) {
 
 /// All frames are unwound. The main thread has none of ours below it: it ends where it is.
 fn leave() -> ! {
-    if current().thread.cleanup != 0 {
+    if current().thread.cleanup.get() != 0 {
         run_cleanup();
     }
     hot!().frames = current().frames_base;
     let base = &current().base;
     if let Some(finish) = base.finish {
-        finish(base.value);
+        finish(base.value.get());
     }
     // SAFETY: `corefold_call`'s frame is live below all that was unwound.
-    unsafe { corefold_leave(base.sp, base.value) }
+    unsafe { corefold_leave(base.sp.get(), base.value.get()) }
 }
 
 const END_OF_STACK: c_int = 16;
@@ -130,11 +130,11 @@ extern "C-unwind" fn stop(
     }
     // SAFETY: the unwinder's own context.
     let frame = unsafe { _Unwind_GetCFA(context) };
-    let cleanup = current().thread.cleanup;
+    let cleanup = current().thread.cleanup.get();
     if cleanup != 0 && frame as u64 > jumps::sp_in(cleanup as *const u64) && same_stack(frame, cleanup) {
         run_cleanup();
     }
-    let base = current().base.sp;
+    let base = current().base.sp.get();
     if actions & END_OF_STACK != 0 || base != 0 && frame > base && same_stack(frame, base) {
         leave();
     }
@@ -154,8 +154,8 @@ pub extern "C" fn __pthread_register_cancel(buffer: *mut usize) {
         return __pthread_register_cancel(buffer);
     }
     // SAFETY: `__pthread_unwind_buf_t` has four private words after the nine of its jump buffer.
-    unsafe { *buffer.add(9) = current().thread.cleanup };
-    current().thread.cleanup = buffer as usize;
+    unsafe { *buffer.add(9) = current().thread.cleanup.get() };
+    current().thread.cleanup.set(buffer as usize);
 }
 
 #[unsafe(no_mangle)]
@@ -165,7 +165,7 @@ pub extern "C" fn __pthread_unregister_cancel(buffer: *mut usize) {
         return __pthread_unregister_cancel(buffer);
     }
     // SAFETY: as above.
-    current().thread.cleanup = unsafe { *buffer.add(9) };
+    current().thread.cleanup.set(unsafe { *buffer.add(9) });
 }
 
 #[unsafe(no_mangle)]

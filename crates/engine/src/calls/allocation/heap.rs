@@ -5,10 +5,11 @@ use crate::account::allocations;
 use crate::account::freed;
 use crate::calls::allocation::arenas;
 use crate::counts::sites;
-use crate::engine::{charge, engine, launch};
+use crate::engine::{charge, launch};
 use crate::layout::HEAP_BYTES;
 use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
+use crate::state::scheduler::running_fiber;
 use crate::storage::limit;
 use crate::storage::lines;
 use crate::storage::objects::{self, ALIGNED, object_at, places, size_of};
@@ -48,7 +49,7 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
 }
 
 fn place(Request { size, align, cached }: Request, pc: u64) -> Option<(u64, bool)> {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     if size >= HEAP_BYTES / 4 {
         return None;
     }
@@ -94,7 +95,7 @@ fn release_small(address: u64, size: u64, pc: u64) -> bool {
 }
 
 fn use_again(address: u64, size: u64, pc: u64) {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     if !places(|places| places.keep(me, address, size)) {
         arenas::give_back(address, size, pc);
     }

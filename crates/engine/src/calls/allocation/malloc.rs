@@ -107,11 +107,11 @@ extern "C" fn allocate_into(into: *mut *mut c_void, align: usize, size: usize, r
     // SAFETY: the caller's return address.
     let pc = unsafe { *returns };
     if active() {
-        current().called_at = shim::caller(returns).unwrap_or(0);
+        current().called_at.set(shim::caller(returns).unwrap_or(0));
     }
     let got = allocate_aligned(align, size, pc);
     if active() {
-        current().called_at = 0;
+        current().called_at.set(0);
     }
     if got.is_null() {
         return libc::ENOMEM;

@@ -4,12 +4,13 @@
 use super::descriptors;
 use super::waiting::{TRY_AGAIN_NS, changed};
 use crate::calls::sleep;
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::process_id::{self, of_either};
 use crate::scheduling::fiber::Wait;
-use crate::scheduling::fiber::{current, fibers};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::{peek, sched, timers};
 use crate::stand_in::{result, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::clock;
 use crate::threads::processes;
@@ -85,7 +86,7 @@ static TRIES: AtomicUsize = AtomicUsize::new(0);
 /// cannot, as far as can be told. If they can, they get real time.
 fn nothing_can_end(object: Object) -> bool {
     const A_MILLISECOND: c_int = 1;
-    let for_ever = |fiber: usize| matches!(fibers()[fiber].wait, Wait::Retry { gives_up: false, .. });
+    let for_ever = |fiber: usize| matches!(FIBERS[fiber].wait.get(), Wait::Retry { gives_up: false, .. });
     if !sched::all_wait_but(for_ever) || super::waiting::awaits_world() {
         TRIES.store(0, Ordering::Relaxed);
         return false;
@@ -93,7 +94,7 @@ fn nothing_can_end(object: Object) -> bool {
     let in_a_row = TRIES.load(Ordering::Relaxed) + 1;
     TRIES.store(if (object.is_own)(object.id) { in_a_row } else { 0 }, Ordering::Relaxed);
     // Each thread that tries has done so.
-    if in_a_row > fibers().len() {
+    if in_a_row > FIBERS.len() {
         return true;
     }
     sys::poll(&mut [], A_MILLISECOND);
@@ -121,8 +122,8 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
             return code;
         }
         let wait = Wait::Retry { id: object.id, call: object.call, gives_up: tries != Tries::Forever };
-        current().wait = wait;
-        current().blocked_at = object.pc;
+        current().wait.set(wait);
+        current().blocked_at.set(object.pc);
         crate::ending::stop_if_asked(0);
         crate::threads::signals::take_in();
         let next = match tries {
@@ -139,7 +140,7 @@ pub fn retry(tries: Tries, object: Object, busy: c_int, attempt: impl Fn() -> i6
 /// When a call that begins now and may take so long gives up.
 fn gives_up(nanoseconds: u64) -> Ticks {
     let deadline = now().saturating_add(clock::ticks_of(nanoseconds));
-    if nanoseconds == 0 { deadline } else { timers::late(engine().sched.fiber, deadline, 0) }
+    if nanoseconds == 0 { deadline } else { timers::late(running_fiber(), deadline, 0) }
 }
 
 fn may_wait(operation: &libc::sembuf) -> bool {

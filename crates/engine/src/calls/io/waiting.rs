@@ -2,11 +2,12 @@
 //! Threads that wait for descriptors.
 use super::descriptors;
 use crate::carrier::Carrier;
-use crate::engine::{active, charge, engine, launch, now};
+use crate::engine::{active, charge, launch, now, sim};
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{State, Wait, Woken};
-use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::outside;
 use crate::scheduling::{placing, sched, timers};
+use crate::state::scheduler::running_fiber;
 use crate::sys;
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -103,11 +104,11 @@ fn await_while(
     while !is_ready(fd, events) && waits() {
         if sched::alone() && nobody_waits() && deadline.is_none() && !descriptors::is_inside(fd) {
             // As if it had been ready: real waiting time must not appear in the run.
-            current().wait = Wait::Io { fd, events, call };
+            current().wait.set(Wait::Io { fd, events, call });
             sys::poll(&mut [pollfd(fd, events)], -1);
             crate::ending::stop_if_asked(0);
             crate::threads::signals::take_in();
-            current().wait = Wait::Nothing;
+            current().wait.set(Wait::Nothing);
             cancel::at_once();
             crate::threads::signals::delivery::deliver(0);
             continue;
@@ -165,7 +166,7 @@ pub const GLANCES_NS: u64 = 50_000;
 
 /// Takes the running thread off its CPU until one of `fds` may be ready, or something else wakes it.
 pub fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: &'static str) -> Woken {
-    let me = engine().sched.fiber;
+    let me = running_fiber();
     if let Some(deadline) = deadline {
         if deadline <= now() {
             return Woken::Timer;
@@ -181,7 +182,7 @@ pub fn park(fds: Vec<libc::pollfd>, takes: bool, deadline: Option<Ticks>, call: 
     sched::block(Wait::Io { fd: first.fd, events: first.events, call });
     WAITERS.with(|waiters| waiters.retain(|w| w.fiber != me));
     outside::set_waits(!nobody_waits());
-    current().woken
+    current().woken.get()
 }
 
 /// Something was done that may have made descriptors ready: wakes those who wait for them.
@@ -205,7 +206,7 @@ pub fn wake_ready(timeout: c_int) -> usize {
     let stays = |w: &Waiting| {
         let (own, rest) = looked_at.split_at(w.fds.len());
         looked_at = rest;
-        if fibers()[w.fiber].state != State::Blocked {
+        if FIBERS[w.fiber].state.get() != State::Blocked {
             // It has timed out, and has not run since.
             return false;
         }
@@ -222,7 +223,7 @@ pub fn wake_ready(timeout: c_int) -> usize {
     for fiber in &woken {
         charge(launch().machine.system.syscall / 4);
         timers::cancel(*fiber);
-        placing::wake(*fiber, now(), engine().sim.wakes.next(*fiber));
+        placing::wake(*fiber, now(), sim(|sim| sim.wakes.next(*fiber)));
     }
     woken.len()
 }

@@ -2,7 +2,7 @@
 //! What the files of /proc about the program's threads say: the host knows only the thread that runs them all.
 use crate::calls::topology::{Task, Topology, stat_of};
 use crate::engine::{launch, nanoseconds_of};
-use crate::scheduling::fiber::{State, fibers};
+use crate::scheduling::fiber::{FIBERS, State};
 use crate::sys;
 use crate::threads::{affinity, clock, names};
 use alloc::format;
@@ -18,7 +18,7 @@ pub const OF_THREAD: [&str; 3] = ["comm", "stat", "status"];
 
 /// Is it a thread whose folder is there? The first one's is until the process ends.
 pub fn is_there(fiber: usize) -> bool {
-    fiber == 0 || fibers()[fiber].state != State::Finished
+    fiber == 0 || FIBERS[fiber].state.get() != State::Finished
 }
 
 /// The thread of that number, as a path has it.
@@ -52,7 +52,7 @@ fn name(fiber: usize) -> String {
 }
 
 fn task(fiber: usize, ran: Ticks) -> Task {
-    let state = match fibers()[fiber].state {
+    let state = match FIBERS[fiber].state.get() {
         State::Ready | State::Running => "R (running)",
         State::Blocked => "S (sleeping)",
         State::Finished => "Z (zombie)",
@@ -61,9 +61,9 @@ fn task(fiber: usize, ran: Ticks) -> Task {
         id: affinity::number(fiber),
         name: name(fiber),
         state,
-        nice: fibers()[fiber].thread.priority.nice,
+        nice: FIBERS[fiber].thread.priority.get().nice,
         threads: clock::threads(),
-        cpus: (0..launch().cpus).filter(|cpu| fibers()[fiber].may_run_on(*cpu as usize)).collect(),
+        cpus: (0..launch().cpus).filter(|cpu| FIBERS[fiber].may_run_on(*cpu as usize)).collect(),
         ran: nanoseconds_of(ran) / HUNDREDTH,
     }
 }

@@ -3,8 +3,8 @@
 use super::disk::{make_directory, remove, write};
 use super::tasks::{self, OF_THREAD};
 use crate::carrier::Carrier;
-use crate::engine::engine;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
+use crate::state::scheduler::running_fiber;
 use crate::threads::{affinity, clock};
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -24,7 +24,7 @@ pub fn as_itself(path: &str) -> Option<String> {
         // The link.
         "self" if inside.is_empty() => return None,
         "self" => 0,
-        "thread-self" => engine().sched.fiber,
+        "thread-self" => running_fiber(),
         number => tasks::named(number)?,
     };
     if process == "thread-self" || thread != 0 {
@@ -61,7 +61,7 @@ pub fn show(root: &str, thread: usize, file: &str) -> Option<String> {
 pub fn show_all(root: &str) {
     make_directory(&format!("{root}/task"));
     let known = SHOWN.with(|shown| shown.clone());
-    for thread in 0..fibers().len() {
+    for thread in 0..FIBERS.len() {
         let folder = format!("{root}/task/{}", affinity::number(thread));
         match (tasks::is_there(thread), known.contains(&thread)) {
             (true, false) => {

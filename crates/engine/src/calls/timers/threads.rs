@@ -2,9 +2,9 @@
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
 use crate::carrier::Carrier;
-use crate::engine::engine;
+use crate::engine::sim;
+use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{State, Wait};
-use crate::scheduling::fiber::{current, fibers};
 use crate::scheduling::{placing, sched};
 use crate::threads::thread;
 use crate::threads::timers::Notice;
@@ -25,11 +25,11 @@ pub fn begin() {
     if HELPER.with(|helper| helper.fiber.is_some()) {
         return;
     }
-    let mask = core::mem::replace(&mut current().signals.mask, u64::MAX);
+    let mask = current().signals.mask.replace(u64::MAX);
     let mut handle = 0;
-    HELPER.with(|helper| helper.fiber = Some(fibers().len()));
+    HELPER.with(|helper| helper.fiber = Some(FIBERS.len()));
     thread::begin(&mut handle, core::ptr::null(), (help, core::ptr::null_mut()), 0);
-    current().signals.mask = mask;
+    current().signals.mask.set(mask);
 }
 
 extern "C" fn help(_: *mut c_void) -> *mut c_void {
@@ -45,11 +45,11 @@ extern "C" fn help(_: *mut c_void) -> *mut c_void {
 fn start(notice: Notice) {
     let mut handle = 0;
     let argument = Box::into_raw(Box::new(notice)).cast();
-    current().signals.mask = 0;
+    current().signals.mask.set(0);
     if thread::begin(&mut handle, notice.attributes as *const _, (call, argument), 0) == 0 {
         thread::pthread_detach(handle);
     }
-    current().signals.mask = u64::MAX;
+    current().signals.mask.set(u64::MAX);
 }
 
 extern "C" fn call(notice: *mut c_void) -> *mut c_void {
@@ -68,8 +68,8 @@ pub fn notify(notice: Notice, times: u64, time: Ticks) {
         helper.fiber
     });
     if let Some(fiber) = fiber
-        && fibers().get(fiber).is_some_and(|f| f.state == State::Blocked)
+        && FIBERS.get(fiber).is_some_and(|f| f.state.get() == State::Blocked)
     {
-        placing::wake(fiber, time, engine().sim.wakes.next(fiber));
+        placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
     }
 }

@@ -41,9 +41,12 @@ pub fn deliver(pc: u64) -> Option<bool> {
 }
 
 fn next() -> Option<Information> {
-    let taken = !current().signals.mask;
-    let mut next =
-        current().signals.pending.take(taken).or_else(|| PROCESS.with(|process| process.pending.take(taken)))?;
+    let taken = !current().signals.mask.get();
+    let mut next = current()
+        .signals
+        .pending
+        .with(|pending| pending.take(taken))
+        .or_else(|| PROCESS.with(|process| process.pending.take(taken)))?;
     crate::threads::timers::delivered(&mut next);
     Some(next)
 }
@@ -62,12 +65,12 @@ fn by_default(signal: c_int, pc: u64) {
 /// Runs the handler: first those of signals that it does not block, which Linux puts on top of it.
 fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     let signal = information.signal;
-    let mine = &mut current().signals;
-    let before = mine.saved.take().unwrap_or(mine.mask);
+    let mine = &current().signals;
+    let before = mine.saved.take().unwrap_or(mine.mask.get());
     // SAFETY: the program's set, which we have a copy of.
     let added = unsafe { actions::bits(&action.sa_mask) };
     let itself = if action.sa_flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
-    mine.mask |= added | itself;
+    mine.mask.update(|mask| mask | added | itself);
     if action.sa_flags & libc::SA_RESETHAND != 0 {
         actions::reset(signal);
     }
@@ -80,7 +83,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     context.uc_mcontext.gregs[libc::REG_RSP as usize] = &raw const context as i64;
     let registers = context.uc_mcontext.gregs;
     let top = own_stack(action, &raw const context as u64);
-    if let Some((begin, bytes)) = current().signals.stack {
+    if let Some((begin, bytes)) = current().signals.stack.get() {
         let flags = if top == 0 { 0 } else { libc::SS_ONSTACK };
         context.uc_stack = libc::stack_t { ss_sp: begin as *mut c_void, ss_flags: flags, ss_size: bytes as usize };
     }
@@ -99,7 +102,7 @@ fn run(mut information: Information, action: &libc::sigaction, pc: u64) {
     // The return from the handler is a system call.
     sched::enter_kernel();
     // SAFETY: the context's own set, as the handler has left it.
-    current().signals.mask = unsafe { actions::bits(&context.uc_sigmask) };
+    current().signals.mask.set(unsafe { actions::bits(&context.uc_sigmask) });
     mask_changed(before);
 }
 
@@ -108,7 +111,7 @@ fn own_stack(action: &libc::sigaction, sp: u64) -> u64 {
     let usable = |(begin, bytes): &(u64, u64)| {
         action.sa_flags & libc::SA_ONSTACK != 0 && !(*begin..*begin + *bytes).contains(&sp)
     };
-    current().signals.stack.filter(usable).map_or(0, |(begin, bytes)| begin + bytes)
+    current().signals.stack.get().filter(usable).map_or(0, |(begin, bytes)| begin + bytes)
 }
 
 /// Calls `handler` on the stack that ends at `top`, or on this one if that is 0. An unwinder passes it.

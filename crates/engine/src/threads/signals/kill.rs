@@ -4,11 +4,12 @@ use super::actions::{ends, is_programs};
 use super::delivery::deliver;
 use super::pending::is_due;
 use super::sending::{Target, is_awaiting, send, taker};
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::process_id::{self, OWN};
-use crate::scheduling::fiber::{State, current, fibers};
+use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::state::signals::{Information, bit};
 use crate::threads::affinity;
 use core::ffi::c_int;
@@ -17,9 +18,7 @@ use core::ffi::c_int;
 fn send_now(target: Target, information: Information, pc: u64) {
     if ends_at_once(target, information.signal) {
         match target {
-            Target::Thread(fiber) if fiber != engine().sched.fiber => {
-                crate::ending::killed_there(information.signal, fiber)
-            }
+            Target::Thread(fiber) if fiber != running_fiber() => crate::ending::killed_there(information.signal, fiber),
             _ => crate::ending::killed(information.signal, pc),
         }
     }
@@ -53,7 +52,7 @@ fn other(process: libc::pid_t) -> libc::pid_t {
 fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
     let Some(fiber) = affinity::numbered(number).filter(|_| number > 0) else { return failed(libc::ESRCH) };
-    if fibers()[fiber].state == State::Finished {
+    if FIBERS[fiber].state.get() == State::Finished {
         return failed(libc::ESRCH);
     }
     match information.signal {
@@ -68,7 +67,7 @@ fn send_to_number(number: c_int, information: Information, pc: u64) -> c_int {
 fn send_to_handle(thread: libc::pthread_t, information: Information, pc: u64) -> c_int {
     sched::enter_kernel();
     let Some(fiber) = crate::scheduling::lookup::find(thread) else { return libc::ESRCH };
-    let ended = fibers()[fiber].state == State::Finished;
+    let ended = FIBERS[fiber].state.get() == State::Finished;
     match information.signal {
         0 => {}
         signal if !is_programs(signal) => return libc::EINVAL,
@@ -91,7 +90,7 @@ fn send_to_process(information: Information, pc: u64) -> c_int {
 
 stand_ins_at! {
     "rsi" fn raise(signal: c_int; pc) -> c_int {
-        match send_to_handle(fibers()[engine().sched.fiber].real, to_thread(signal), pc) {
+        match send_to_handle(FIBERS[running_fiber()].real.get(), to_thread(signal), pc) {
             0 => 0,
             error => failed(error),
         }
@@ -155,8 +154,8 @@ pub fn aborts(pc: u64) -> ! {
 /// Whether it blocks the signal or not.
 fn send_to_me(signal: c_int, pc: u64) {
     sched::enter_kernel();
-    current().signals.mask &= !bit(signal);
-    send_now(Target::Thread(engine().sched.fiber), to_thread(signal), pc);
+    current().signals.mask.update(|mask| mask & !bit(signal));
+    send_now(Target::Thread(running_fiber()), to_thread(signal), pc);
 }
 
 fn to_thread(signal: c_int) -> Information {

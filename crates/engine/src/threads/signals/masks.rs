@@ -14,7 +14,7 @@ use core::ffi::{c_int, c_void};
 /// Changes the mask as `how` says; the call returns to `pc`. Errors are returned.
 fn set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t, pc: u64) -> c_int {
     sched::enter_kernel();
-    let before = current().signals.mask;
+    let before = current().signals.mask.get();
     if !new.is_null() {
         // SAFETY: the caller's set.
         let named = unsafe { bits(new) };
@@ -45,7 +45,7 @@ impl Borrowed {
         if mask.is_null() {
             return Borrowed(false);
         }
-        current().signals.saved = Some(current().signals.mask);
+        current().signals.saved.set(Some(current().signals.mask.get()));
         // SAFETY: as the caller says.
         change(unsafe { bits(mask) });
         Borrowed(true)
@@ -80,7 +80,7 @@ fn hold_or_handle(signal: c_int, disposition: usize, pc: u64) -> usize {
         failed(libc::EINVAL);
         return libc::SIG_ERR;
     };
-    let was_held = current().signals.mask & bit(signal) != 0;
+    let was_held = current().signals.mask.get() & bit(signal) != 0;
     if disposition == SIG_HOLD {
         one(signal, libc::SIG_BLOCK, pc);
     } else {
@@ -112,7 +112,8 @@ stand_ins_at! {
         let _ = pc;
         sched::enter_kernel();
         let mine = &current().signals;
-        let waiting = (mine.pending.set() | PROCESS.with(|process| process.pending.set())) & mine.mask;
+        let waiting = mine.pending.with(|pending| pending.set()) | PROCESS.with(|process| process.pending.set());
+        let waiting = waiting & mine.mask.get();
         // SAFETY: the caller's variable.
         unsafe { set_bits(into, waiting) };
         0
@@ -130,7 +131,7 @@ stand_ins_at! {
 }
 
 fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, here: u64) -> c_int {
-    let before = current().signals.stack;
+    let before = current().signals.stack.get();
     let on_it = before.is_some_and(|(begin, bytes)| (begin..begin + bytes).contains(&here));
     if let Some(new) = new {
         const LEAST: usize = libc::MINSIGSTKSZ;
@@ -141,7 +142,7 @@ fn exchange_stack(new: Option<&libc::stack_t>, old: Option<&mut libc::stack_t>, 
             () if !off && new.ss_size < LEAST => return failed(libc::ENOMEM),
             () => {}
         }
-        current().signals.stack = (!off).then_some((new.ss_sp as u64, new.ss_size as u64));
+        current().signals.stack.set((!off).then_some((new.ss_sp as u64, new.ss_size as u64)));
     }
     if let Some(old) = old {
         let (begin, bytes) = before.unwrap_or_default();

@@ -35,7 +35,7 @@ extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mu
 
 /// Keeps a signal of the kernel's that the running thread blocks. False: it does not.
 pub fn holds_back(signal: c_int, information: *mut libc::siginfo_t) -> bool {
-    let blocks = current().signals.mask & bit(signal) != 0;
+    let blocks = current().signals.mask.get() & bit(signal) != 0;
     if blocks {
         on_signal(signal, information, core::ptr::null_mut());
     }
@@ -90,9 +90,9 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
     // SAFETY: the kernel passes it.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let Action::Handler(action) = actions::action(signal) else { return };
-    let mine = &mut current().signals;
+    let mine = &current().signals;
     let is_ours = is_own(registers[libc::REG_RIP as usize] as u64);
-    if mine.mask & bit(signal) != 0 || is_ours && !peek::tries_again(registers) {
+    if mine.mask.get() & bit(signal) != 0 || is_ours && !peek::tries_again(registers) {
         return;
     }
     if action.sa_flags & libc::SA_RESETHAND != 0 {
@@ -100,14 +100,15 @@ pub fn hand_over(signal: c_int, information: *mut libc::siginfo_t, context: *mut
     }
     // SAFETY: the kernel's frame, and the program's set.
     unsafe {
-        actions::set_bits(&mut (*context).uc_sigmask, mine.mask);
+        actions::set_bits(&mut (*context).uc_sigmask, mine.mask.get());
         let itself = if action.sa_flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
-        mine.mask |= actions::bits(&action.sa_mask) | itself;
+        let added = actions::bits(&action.sa_mask) | itself;
+        mine.mask.update(|mask| mask | added);
     }
     // What came before the fault is complete; what faulted delivers nothing, and stores nothing where nobody may write.
     sched::drain();
     store_buffer::commit_own();
-    let stack = mine.stack.filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
+    let stack = mine.stack.get().filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
     // SAFETY: the kernel's frame, and the program's stack and handler.
     unsafe { frame::go_on_in(action.sa_sigaction, signal, information, context, stack) }
 }

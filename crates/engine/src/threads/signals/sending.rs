@@ -2,8 +2,8 @@
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::is_ignored;
 use super::pending::{PROCESS, is_deaf, set_due};
-use crate::engine::engine;
-use crate::scheduling::fiber::fibers;
+use crate::engine::sim;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, timers};
 use crate::state::signals::{Information, bit};
@@ -23,9 +23,8 @@ pub fn send(target: Target, information: Information, time: Ticks) -> bool {
     if is_lost(target, signal) {
         return false;
     }
-    let fibers = &mut fibers();
     let added = match target {
-        Target::Thread(fiber) => fibers[fiber].signals.pending.add(information),
+        Target::Thread(fiber) => FIBERS[fiber].signals.pending.with(|pending| pending.add(information)),
         Target::Process => PROCESS.with(|process| process.pending.add(information)),
     };
     if added && let Some(fiber) = taker(target, signal) {
@@ -37,40 +36,40 @@ pub fn send(target: Target, information: Information, time: Ticks) -> bool {
 /// A signal that is ignored is kept only where it is blocked: who asks for it by `sigwait` shall have it.
 fn is_lost(target: Target, signal: c_int) -> bool {
     let keeps = |fiber: usize| {
-        let signals = &fibers()[fiber].signals;
-        (signals.mask | signals.awaited) & bit(signal) != 0
+        let signals = &FIBERS[fiber].signals;
+        (signals.mask.get() | signals.awaited.get()) & bit(signal) != 0
     };
     let kept = match target {
         Target::Thread(fiber) => keeps(fiber),
-        Target::Process => (0..fibers().len()).any(|f| f == 0 && keeps(f) || is_awaiting(f, signal)),
+        Target::Process => (0..FIBERS.len()).any(|f| f == 0 && keeps(f) || is_awaiting(f, signal)),
     };
     is_ignored(signal) && !kept
 }
 
 pub fn is_awaiting(fiber: usize, signal: c_int) -> bool {
-    fibers()[fiber].signals.awaited & bit(signal) != 0
+    FIBERS[fiber].signals.awaited.get() & bit(signal) != 0
 }
 
 /// Who takes it: of the process's threads the first, if it can, as on Linux.
 pub fn taker(target: Target, signal: c_int) -> Option<usize> {
     let takes = |fiber: &usize| {
-        let fiber = &fibers()[*fiber];
-        fiber.state != State::Finished && fiber.signals.wants(signal)
+        let fiber = &FIBERS[*fiber];
+        fiber.state.get() != State::Finished && fiber.signals.wants(signal)
     };
     let is_free = |fiber: &usize| {
-        let fiber = &fibers()[*fiber];
-        fiber.state == State::Running || !fiber.signals.due
+        let fiber = &FIBERS[*fiber];
+        fiber.state.get() == State::Running || !fiber.signals.due.get()
     };
     match target {
         Target::Thread(fiber) => Some(fiber).filter(takes),
-        Target::Process => (0..fibers().len()).find(|f| takes(f) && is_free(f)),
+        Target::Process => (0..FIBERS.len()).find(|f| takes(f) && is_free(f)),
     }
 }
 
 /// The thread looks at its next basic block, or wakes to look.
 pub fn tell(fiber: usize, time: Ticks) {
     set_due(fiber);
-    if fibers()[fiber].state == State::Blocked && !is_deaf(fiber) {
+    if FIBERS[fiber].state.get() == State::Blocked && !is_deaf(fiber) {
         interrupt(fiber, time);
     }
 }
@@ -79,6 +78,6 @@ pub fn tell(fiber: usize, time: Ticks) {
 pub fn interrupt(fiber: usize, time: Ticks) {
     timers::cancel(fiber);
     crate::scheduling::fiber::forget_futex(fiber);
-    fibers()[fiber].woken = Woken::Signal;
-    placing::wake(fiber, time, engine().sim.wakes.next(fiber));
+    FIBERS[fiber].woken.set(Woken::Signal);
+    placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
 }

@@ -5,7 +5,7 @@ use super::actions::{UNBLOCKABLE, is_ignored, is_programs};
 use super::outside;
 use super::pending::PROCESS;
 use crate::code::is_own;
-use crate::scheduling::fiber::fibers;
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins, stand_ins_at};
 use crate::state::signals::bit;
@@ -15,7 +15,7 @@ fn set_action(signal: c_int, new: &libc::sigaction, pc: u64) {
     put(signal, Some(*new));
     if is_ignored(signal) {
         PROCESS.with(|process| process.pending.forget(signal));
-        fibers().iter_mut().for_each(|f| f.signals.pending.forget(signal));
+        FIBERS.iter().for_each(|f| f.signals.pending.with(|pending| pending.forget(signal)));
     }
     outside::follow(signal, new, pc);
 }

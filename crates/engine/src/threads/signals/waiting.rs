@@ -4,11 +4,12 @@ use super::actions::{bits, is_programs};
 use super::delivery::deliver;
 use super::masks::Borrowed;
 use super::pending::{PROCESS, reconsider};
-use crate::engine::{engine, now};
+use crate::engine::now;
 use crate::scheduling::fiber::current;
 use crate::scheduling::fiber::{Wait, Woken};
 use crate::scheduling::{sched, timers};
 use crate::stand_in::{failed, stand_ins_at};
+use crate::state::scheduler::running_fiber;
 use crate::state::signals::Information;
 use crate::threads::cancel;
 use crate::threads::clock;
@@ -17,7 +18,7 @@ use corefold_model::Ticks;
 
 fn block(call: &'static str, pc: u64) {
     crate::hooks::frames::stops_at(pc);
-    current().blocked_at = pc;
+    current().blocked_at.set(pc);
     sched::block(Wait::Signal { call });
 }
 
@@ -33,17 +34,17 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
             if deadline <= now() {
                 return Err(libc::EAGAIN);
             }
-            let me = engine().sched.fiber;
+            let me = running_fiber();
             timers::set(me, timers::late(me, deadline, 0));
         }
-        current().signals.awaited = set;
+        current().signals.awaited.set(set);
         block(call, pc);
         let found = taken(set);
-        current().signals.awaited = 0;
+        current().signals.awaited.set(0);
         reconsider();
         match found {
             Some(found) => return Ok(found),
-            None if current().woken == Woken::Timer => return Err(libc::EAGAIN),
+            None if current().woken.get() == Woken::Timer => return Err(libc::EAGAIN),
             None => {}
         }
         cancel::test();
@@ -54,8 +55,11 @@ fn take(set: u64, deadline: Option<Ticks>, call: &'static str, pc: u64) -> Resul
 }
 
 fn taken(set: u64) -> Option<Information> {
-    let mut found =
-        current().signals.pending.take(set).or_else(|| PROCESS.with(|process| process.pending.take(set)))?;
+    let mut found = current()
+        .signals
+        .pending
+        .with(|pending| pending.take(set))
+        .or_else(|| PROCESS.with(|process| process.pending.take(set)))?;
     reconsider();
     crate::threads::timers::delivered(&mut found);
     Some(found)
@@ -101,7 +105,7 @@ fn without(signal: c_int) -> libc::sigset_t {
     // SAFETY: a zeroed set is valid.
     unsafe {
         let mut set: libc::sigset_t = core::mem::zeroed();
-        super::actions::set_bits(&mut set, current().signals.mask & !super::actions::bit(signal));
+        super::actions::set_bits(&mut set, current().signals.mask.get() & !super::actions::bit(signal));
         set
     }
 }
