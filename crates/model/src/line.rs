@@ -465,3 +465,57 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: Home = Home { queueing: true, in_order: false, data_by: false, busy: 5 };
+
+    /// Of these, in the order of the queue, those for the line alone take copies away.
+    fn grant(number: u64, alone: bool) -> Grant {
+        let state = State { owner: 0, writer: 0, dirty: false, settled: 0, since: 0 };
+        let cpu = (number % 4) as u16;
+        let times = Times::default();
+        Grant {
+            number,
+            core: cpu,
+            cpu,
+            agent: cpu,
+            alone,
+            snooped: alone,
+            snoop_leg: 10,
+            data_leg: 20,
+            times,
+            ..Grant::none(state)
+        }
+    }
+
+    /// Requests come, at places that are drawn, and take effect, in any order.
+    #[test]
+    fn when_a_copy_will_be_lost_is_told_by_the_first_in_the_queue_that_takes_it() {
+        let mut lines = Lines::new(4, 4);
+        let owner = State { owner: 0, writer: 0, dirty: false, settled: 0, since: 0 };
+        let index = lines.add(owner, 0) as usize;
+        let (mut drawn, mut met) = (1u64, [0; 2]);
+        for number in 1..=5000 {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (bits, queued) = (drawn >> 33, lines.get(index).queue.len());
+            if bits % 8 < 4 {
+                let next = lines.get(index).next_snoop;
+                lines.settle(index, next.min(Ticks::MAX - 1));
+            } else {
+                let place = Some(bits as usize / 64 % (queued + 1)).filter(|place| *place < queued);
+                lines.push(index, place, grant(number, bits / 8 % 4 == 0), HOME);
+            }
+            let line = lines.get(index);
+            let first = line.queue.iter().find(|grant| grant.alone);
+            assert_eq!(line.next_loss, first.map_or(Ticks::MAX, |grant| grant.times.snoop), "after {number}");
+            assert_eq!(line.next_snoop, line.queue.front().map_or(Ticks::MAX, |grant| grant.times.snoop));
+            met[usize::from(first.is_some())] += 1;
+            let queued = lines.lines[index].queue.iter().filter(|grant| grant.cpu == 2).count();
+            assert_eq!(lines.queued[2] as usize, queued);
+        }
+        assert!(met.iter().all(|times| *times > 100), "{met:?}");
+    }
+}

@@ -101,6 +101,27 @@ fn in_flight_the_owner_keeps_hitting_until_the_snoop_comes() {
     assert!(without >= 75 && with < 45, "{with} with, {without} without");
 }
 
+/// A read that is queued takes no copy away, a write does, from its snoop on.
+#[test]
+fn a_copy_is_read_until_the_snoop_of_a_write_comes() {
+    let mut lab = lab(|_| ());
+    for cpu in [0, NEAR, REMOTE] {
+        lab.access(cpu, 0, Kind::Rmw);
+        lab.rest();
+    }
+    lab.access(0, 0, Kind::Load);
+    lab.rest();
+    let now = lab.clocks[0];
+    let reads = |lab: &mut Lab, at: Ticks| lab.model.quiet_read(lab.tags[&0], 0, at);
+    lab.access(NEAR, 0, Kind::Load);
+    assert!(reads(&mut lab, now) && reads(&mut lab, now + ticks(10_000)), "a read is queued");
+    assert_eq!(lab.model.quiet_until(lab.tags[&0], 0), Ticks::MAX);
+    lab.access(REMOTE, 0, Kind::Rmw);
+    let lost = lab.model.quiet_until(lab.tags[&0], 0);
+    assert!(lost > now && lost < now + ticks(10_000), "{lost} after {now}");
+    assert!(reads(&mut lab, lost - 1) && !reads(&mut lab, lost));
+}
+
 /// Four trips of 15 cycles: the line is handed on after the two of its data, when an operation of 5 is over.
 #[test]
 fn where_data_goes_by_way_of_the_home_the_next_snoop_is_right_behind_it() {
