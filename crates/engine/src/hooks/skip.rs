@@ -41,18 +41,20 @@ pub fn skip_turns(look: &Look) -> bool {
     }
     let known = current().spins.with(|spins| {
         let registers = spins.spinning().then(|| spins.registers()).flatten()?;
-        let turns = spins.decoded.of(look, &registers, decoded::spin)?;
+        spins.decoded.of(look, &registers, decoded::spin)?;
         spins.are_alike(look.pc);
-        Some((registers, turns))
+        Some(registers)
     });
-    let Some((registers, turns)) = known else { return false };
+    let Some(registers) = known else { return false };
     let Some(period) = decoded::period(look.pc) else { return false };
     let line = line_start(simulated(look.address, look.size.into()));
     let mut spin = Spin { period, lines: Default::default(), read: Default::default() };
     spin.lines[0].line = line;
     let Some(time) = skip_as(spin, Some(look.pc)) else { return false };
     current().spins.with(|spins| {
-        spins.captured.registers = turns.after(&registers, time / period);
+        if let Some(turns) = spins.decoded.of(look, &registers, decoded::spin) {
+            spins.captured.registers = turns.after(&registers, time / period);
+        }
         spins.watches_anew();
     });
     true
