@@ -4,9 +4,11 @@ use crate::sys;
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+/// Whether it is lent stands before the value, on the line of what is first in it.
+#[repr(C)]
 pub struct Carrier<T> {
-    value: UnsafeCell<T>,
     lent: Cell<bool>,
+    value: UnsafeCell<T>,
 }
 
 // SAFETY: only the carrier uses it; all other threads are parked or not simulated.
@@ -14,7 +16,7 @@ unsafe impl<T> Sync for Carrier<T> {}
 
 impl<T> Carrier<T> {
     pub const fn new(value: T) -> Self {
-        Carrier { value: UnsafeCell::new(value), lent: Cell::new(false) }
+        Carrier { lent: Cell::new(false), value: UnsafeCell::new(value) }
     }
 
     /// Where the value lies, for code that has no references to it.
@@ -23,15 +25,43 @@ impl<T> Carrier<T> {
     }
 
     /// Lends the value to `work`, which must not ask for it again, nor switch fibers.
-    #[inline(always)]
+    #[inline]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(self.lend().value)
+    }
+
+    /// The same for the length of one statement, where the compiler is to see what is done with it: it may call a closure.
+    #[inline(always)]
+    pub fn lend(&self) -> Lent<'_, T> {
         if self.lent.replace(true) {
             lent_twice();
         }
         // SAFETY: nobody else has it until `lent` is false again, or does not go on ([`reclaim`]).
-        let result = work(unsafe { &mut *self.value.get() });
-        self.lent.set(false);
-        result
+        Lent { value: unsafe { &mut *self.value.get() }, _until: Until(&self.lent) }
+    }
+}
+
+/// A value that is lent until this is dropped.
+pub struct Lent<'a, T> {
+    pub value: &'a mut T,
+    _until: Until<'a>,
+}
+
+struct Until<'a>(&'a Cell<bool>);
+
+impl Drop for Until<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl<'a, T> Lent<'a, Option<T>> {
+    /// What is in it.
+    #[inline(always)]
+    pub fn some(self) -> Option<Lent<'a, T>> {
+        let Lent { value, _until } = self;
+        value.as_mut().map(|value| Lent { value, _until })
     }
 }
 

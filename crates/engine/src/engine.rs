@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a simulation, and the one way to reach it.
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, Lent};
 use crate::hot::hot;
 use crate::layout::{SHADOW, SHADOW_SHIFT};
 use crate::state::scheduler;
@@ -31,10 +31,16 @@ pub fn active() -> bool {
 /// Lends the simulator to `work`, which must not ask for it again, nor switch fibers.
 #[inline(always)]
 pub fn sim<R>(work: impl FnOnce(&mut Sim) -> R) -> R {
-    SIM.with(|sim| match sim {
-        Some(sim) => work(sim),
+    work(lend_sim().value)
+}
+
+/// The same for the length of one statement: see [`Carrier::lend`].
+#[inline(always)]
+pub fn lend_sim() -> Lent<'static, Sim> {
+    match SIM.lend().some() {
+        Some(sim) => sim,
         None => uninitialised(),
-    })
+    }
 }
 
 /// What the simulation was asked for: it does not change.

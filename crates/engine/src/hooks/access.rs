@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, sim};
+use crate::engine::{active, lend_sim};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
@@ -100,7 +100,7 @@ pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> 
 pub fn issue(event: &mut Event) -> Effects {
     let mut effects = Effects::default();
     loop {
-        sim(|sim| sim.event_into(hot!(), &mut ProgramMemory, event, &mut effects));
+        lend_sim().value.event_into(hot!(), &mut ProgramMemory, event, &mut effects);
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;

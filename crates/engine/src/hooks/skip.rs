@@ -43,7 +43,7 @@ pub fn skip_turns(look: &Look) -> bool {
     }
     let known = current().spins.with(|spins| {
         let registers = spins.spinning().then(|| spins.registers()).flatten()?;
-        let turns = spins.decoded.of(look, &registers, decoded::spin)?;
+        let turns = *spins.decoded.of(look, &registers, decoded::spin)?;
         spins.goes_on_from(look.pc);
         Some((registers, turns))
     });

@@ -31,12 +31,21 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use corefold_model::Ticks;
 use corefold_recording::Time;
 
-/// All of it is lent to one caller at a time, or copied: a reference to a fiber survives a switch.
+/// All of it is lent to one caller at a time, or copied: a reference to a fiber survives a switch. What each switch and each
+/// look at memory touches comes first: with hundreds of fibers, each line of it is a cache miss on the host.
+#[repr(C, align(64))]
 pub struct Fiber {
-    pub id: Cell<usize>,
     /// Saved stack pointer and FS base, while it does not run.
     sp: Cell<usize>,
     pub fs: Cell<u64>,
+    /// Top of its stack of return addresses, and whether it has stored, while it does not run.
+    pub frames: Cell<*mut u64>,
+    pub wrote: Cell<u8>,
+    /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
+    pub time: Cell<Time>,
+    pub spins: Carrier<Spins>,
+    pub samples: Carrier<Undecided>,
+    pub id: Cell<usize>,
     pub state: Cell<State>,
     pub wait: Cell<Wait>,
     pub woken: Cell<Woken>,
@@ -56,22 +65,16 @@ pub struct Fiber {
     pub affinity: Carrier<Vec<u64>>,
     pub policy: Cell<Policy>,
     pub off_cpu_since: Cell<Ticks>,
-    /// Ticks by what they went to; `compute` is all time on a CPU, until the recording is made.
-    pub time: Cell<Time>,
     on_cpu_since: Cell<Ticks>,
     /// Its waits that ended by a timer; of these, sleeps.
     pub slept: Carrier<Slept>,
     pub sleeps: Carrier<Slept>,
     pub early: Carrier<Early>,
     pub watched: Carrier<Watched>,
-    /// Stack of return addresses: its base, and its top while the fiber does not run.
+    /// The base of its stack of return addresses.
     pub frames_base: *mut u64,
-    pub frames: Cell<*mut u64>,
-    pub wrote: Cell<u8>,
     /// When the results of its instructions so far are there, as far as a fence is to wait for them.
     pub results_until: Cell<Ticks>,
-    pub spins: Carrier<Spins>,
-    pub samples: Carrier<Undecided>,
     /// The last block it executed whose cost was not known.
     pub last_unknown: Cell<u64>,
     /// Its branch history.
@@ -357,10 +360,9 @@ unsafe extern "C" fn switch_stack(_save: *mut usize, _to: usize, _between: Optio
 
 /// Switches the carrier from one fiber to another. `between` is called on the neutral stack, when the one has stopped and the
 /// other has not begun.
-pub fn switch(from: usize, to: usize, between: Option<extern "C" fn()>) {
+pub fn switch(from: &Fiber, to: &Fiber, between: Option<extern "C" fn()>) {
     registers::preserve();
-    let save = FIBERS[from].sp.as_ptr();
-    let (sp, fs) = (FIBERS[to].sp.get(), FIBERS[to].fs.get());
+    let (save, sp, fs) = (from.sp.as_ptr(), to.sp.get(), to.fs.get());
     fs_base::write_fs(fs);
     let apart = neutral_stack::top();
     // SAFETY: `sp` was saved by this same function or by `park`; nobody is on the neutral stack.
@@ -471,28 +473,50 @@ pub fn stack_here(pc: u64) -> Vec<u64> {
 }
 
 /// All fibers, by number. None is ever removed.
-pub struct Fibers(Carrier<Vec<&'static Fiber>>);
+pub struct Fibers {
+    slots: Cell<&'static [Cell<Option<&'static Fiber>>]>,
+    count: Cell<usize>,
+    running: Cell<Option<&'static Fiber>>,
+}
 
-pub static FIBERS: Fibers = Fibers(Carrier::new(Vec::new()));
+// SAFETY: only the carrier uses it; all other threads are parked or not simulated.
+unsafe impl Sync for Fibers {}
+
+pub static FIBERS: Fibers = Fibers { slots: Cell::new(&[]), count: Cell::new(0), running: Cell::new(None) };
 
 impl Fibers {
     pub fn push(&self, fiber: Box<Fiber>) {
-        self.0.with(|all| all.push(Box::leak(fiber)));
+        let (slots, count) = (self.slots.get(), self.count.get());
+        if count == slots.len() {
+            let room = (2 * count).max(64);
+            let more: Vec<_> = slots.iter().cloned().chain(core::iter::repeat(Cell::new(None))).take(room).collect();
+            // Whoever goes through the old ones may go on.
+            self.slots.set(more.leak());
+        }
+        self.slots.get()[count].set(Some(Box::leak(fiber)));
+        self.count.set(count + 1);
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.0.with(|all| all.len())
+        self.count.get()
     }
 
     #[inline]
     pub fn get(&self, number: usize) -> Option<&'static Fiber> {
-        self.0.with(|all| all.get(number).copied())
+        self.slots.get().get(number)?.get()
     }
 
     /// Those that are there now.
     pub fn iter(&'static self) -> impl DoubleEndedIterator<Item = &'static Fiber> + ExactSizeIterator + Clone {
         (0..self.len()).map(|number| &self[number])
+    }
+
+    /// This one runs from now on.
+    #[inline]
+    pub fn run(&self, number: usize) {
+        SCHED.fiber.set(number);
+        self.running.set(self.get(number));
     }
 }
 
@@ -501,14 +525,25 @@ impl Index<usize> for Fibers {
 
     #[inline]
     fn index(&self, number: usize) -> &Fiber {
-        self.0.with(|all| all[number])
+        match self.get(number) {
+            Some(fiber) => fiber,
+            None => nobody(),
+        }
     }
 }
 
 /// The running fiber.
 #[inline]
 pub fn current() -> &'static Fiber {
-    &FIBERS[running_fiber()]
+    match FIBERS.running.get() {
+        Some(fiber) => fiber,
+        None => nobody(),
+    }
+}
+
+#[cold]
+fn nobody() -> ! {
+    sys::engine_fault("a thread that is not there was asked for")
 }
 
 /// The fiber waits no more: its timer fired.

@@ -67,24 +67,28 @@ fn run_next() {
 
 /// Makes `cpu` the running one, at `clock`.
 fn run_cpu(cpu: usize, clock: Ticks) {
-    let from = running_fiber();
-    let to = sim(|sim| sim.cpus[cpu].thread).expect("a CPU in the heap has a fiber");
-    let hot = hot!();
     let left = running_cpu();
-    if store_buffer::any_of(left) {
+    let (to, waits) = sim(|sim| (sim.cpus[cpu].thread, sim.stores.any_of(left)));
+    let to = to.expect("a CPU in the heap has a fiber");
+    if waits {
         unhooked::others_run(left);
     }
-    FIBERS[from].frames.set(hot.frames);
-    FIBERS[from].wrote.set(hot.wrote);
-    SCHED.fiber.set(to);
+    let hot = hot!();
+    let from = current();
+    from.frames.set(hot.frames);
+    from.wrote.set(hot.wrote);
+    FIBERS.run(to);
     SCHED.cpu.set(cpu as u32);
-    sim(|sim| sim.run(cpu, clock, hot));
+    let changes = sim(|sim| {
+        sim.run(cpu, clock, hot);
+        sim.stores.view_changes(cpu as u32)
+    });
     trace::runs(to);
-    hot.frames = FIBERS[to].frames.get();
-    hot.wrote = FIBERS[to].wrote.get();
-    hot.captured = FIBERS[to].captured();
-    let changes = store_buffer::view_changes(cpu);
-    if from == to {
+    let to = current();
+    hot.frames = to.frames.get();
+    hot.wrote = to.wrote.get();
+    hot.captured = to.captured();
+    if core::ptr::eq(from, to) {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
     }
     if !changes {

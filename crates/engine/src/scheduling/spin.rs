@@ -39,7 +39,7 @@ pub struct Found {
 
 /// The last reads of a fiber: a loop may read a few words in turn. Its fields are in the order of their use:
 /// with hundreds of fibers, each line of it that a read touches is a cache miss on the host.
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Spins {
     turns: Turns,
     pub captured: Captured,

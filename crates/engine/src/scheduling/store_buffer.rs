@@ -22,12 +22,6 @@ fn running() -> u32 {
     running_cpu()
 }
 
-/// Does memory show anything else to `cpu` than now?
-#[inline]
-pub fn view_changes(cpu: usize) -> bool {
-    stores(|all| all.view_changes(cpu as u32))
-}
-
 /// Memory shows the view of `cpu` from now on. To be called apart if that changes anything.
 #[inline]
 pub fn change_view(cpu: usize) {

@@ -27,15 +27,12 @@ pub struct Decoded(Option<(Look, Spin)>);
 impl Decoded {
     /// For this look, made with these registers; `find` is asked if it is not the same as last.
     #[inline]
-    pub fn of(&mut self, look: &Look, from: &Saved, find: impl FnOnce(&Look, &Saved) -> Option<Spin>) -> Option<Spin> {
-        match self.0 {
-            Some((last, spin)) if last == *look && spin.holds_from(from) => Some(spin),
-            _ => {
-                let spin = find(look, from);
-                self.0 = spin.map(|spin| (*look, spin));
-                spin
-            }
+    pub fn of(&mut self, look: &Look, from: &Saved, find: impl FnOnce(&Look, &Saved) -> Option<Spin>) -> Option<&Spin> {
+        let is_last = self.0.as_ref().is_some_and(|(last, spin)| last == look && spin.holds_from(from));
+        if !is_last {
+            self.0 = find(look, from).map(|spin| (*look, spin));
         }
+        self.0.as_ref().map(|(_, spin)| spin)
     }
 }
 

@@ -41,6 +41,7 @@ pub fn adopt_main() -> u64 {
     // SAFETY: no arguments.
     main.real.set(unsafe { libc::pthread_self() });
     FIBERS.push(main);
+    FIBERS.run(0);
     sim(|sim| sim.threads.push(Runtime::default()));
     end
 }
