@@ -142,7 +142,7 @@ impl Model {
     /// Is this access, made at `now`, served from the copy that the CPU's core has at `others`, whatever other cores request
     /// from then on? No access that is still to come is earlier than `others`, and none of them may have any effect on this
     /// one, nor this one on them. So
-    /// - the core has the line at `others`, and no snoop arrives there until `now`;
+    /// - the core has the line at `others`, and until `now` no snoop arrives there that takes it away (for a write: none);
     /// - whoever had it before had lost it before `others`;
     /// - a write finds the line modified: a request takes another time for a clean one.
     pub fn holds(&mut self, tag: Tag, access: &Access, others: Ticks, now: Ticks) -> bool {
@@ -171,8 +171,8 @@ impl Model {
         if access.kind == Kind::Rmw { self.costs.exposed } else { 0 }
     }
 
-    /// Is a read of this line by `cpu` a hit that changes nothing? The cheap half of [`Model::hits`]:
-    /// until the first snoop in the queue arrives, whoever has a copy keeps it.
+    /// Is a read of this line by `cpu` a hit that changes nothing? Whoever has a copy keeps it until the snoop of a request
+    /// arrives that takes it away: those of reads do not.
     #[inline]
     pub fn quiet_read(&mut self, tag: Tag, cpu: u32, now: Ticks) -> bool {
         let core = self.core_of(cpu);
