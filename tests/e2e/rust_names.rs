@@ -38,6 +38,8 @@ fn waited_for<'a>(report: &'a Report, place: &str) -> Vec<(&'a str, Option<&'a s
 #[test]
 fn locks_are_named_by_what_they_are() {
     let workspace = Workspace::of("programs/rust_locks", "");
+    let fetched = said(&mut workspace.cargo("fetch --locked"));
+    assert_eq!(fetched.code, Some(0), "{}", fetched.err);
     let expected = [
         ("mutex", "queue", "Mutex", "Pool::push [Mutex::lock]"),
         ("rwlock", "config", "RwLock", "Pool::reconfigure [RwLock::write]"),
