@@ -13,8 +13,6 @@ use rustc_hash::FxBuildHasher;
 
 /// The most places of a loop that are tracked separately.
 pub const LOOKS: usize = 8;
-/// Skipping fewer iterations costs the host more than running them.
-const FEWEST: u64 = 8;
 
 /// A line that each turn of a spin reads, so long after the turn's first read. No line: 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +129,7 @@ impl Sim {
         // A turn that begins then is no more.
         let turns = ends.saturating_sub(clock + 1) / spin.period.max(1);
         // An iteration that took no time was hidden behind a locked operation's wait: that ends.
-        if turns < FEWEST || spin.period == 0 {
+        if turns == 0 || spin.period == 0 {
             return false;
         }
         lease.clock = clock + turns * spin.period;
