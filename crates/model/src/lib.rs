@@ -22,6 +22,7 @@ mod pages;
 mod pairs;
 mod places;
 mod port;
+mod protocol;
 mod readers;
 mod requests;
 mod tag;
