@@ -22,6 +22,8 @@ pub struct Images {
     /// Stands for files that are not those of the run.
     nothing: Image,
     full_names: bool,
+    /// What only the JSON document says may be coarser.
+    pub(crate) for_text: bool,
 }
 
 impl Images {
@@ -32,6 +34,11 @@ impl Images {
     /// Names functions by their whole paths, with all that they are generic over.
     pub fn with_full_names(full_names: bool) -> Images {
         Images { full_names, ..Images::default() }
+    }
+
+    /// For a report as text, which leaves out what costs little: that may be named by less.
+    pub fn for_text(self) -> Images {
+        Images { for_text: true, ..self }
     }
 
     /// Loads what is not loaded yet; a file that cannot be read becomes an empty image.
