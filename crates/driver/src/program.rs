@@ -36,7 +36,7 @@ pub fn check_built(path: &Path) -> Result<Program> {
 fn examine(name: &OsStr, by_cargo: bool) -> Result<Program> {
     let path = resolve(name)?;
     executable(&path)?;
-    let bytes = corefold_files::read_regular(&path, MOST_BYTES)
+    let bytes = corefold_files::read_without_debug(&path, MOST_BYTES)
         .map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     let needs_tsan = contents(&path.display().to_string(), &bytes, by_cargo)?;
     Ok(Program { path, needs_tsan })
