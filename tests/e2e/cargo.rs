@@ -131,7 +131,7 @@ fn a_workspace_is_built_and_simulated() {
     for path in programs {
         let calls = hooks(&path);
         assert!(!calls.iter().any(|name| name == "__sanitizer_cov_trace_pc" || name == "__tsan_read8"), "{calls:?}");
-        assert!(calls.iter().any(|name| name == "corefold_line_read8"), "{calls:?}");
+        assert!(calls.iter().any(|name| name == "corefold_shadow_read8"), "{calls:?}");
     }
     // Once more, nothing is compiled; and by itself the program runs natively.
     let again = workspace.corefold("run --release --cpus 2 -- {cpus}");

@@ -174,12 +174,15 @@ fn what_cannot_be_simulated_is_refused() {
     place.file("older.c", "void corefold_slow_read8(int); int main(int n, char **a) { corefold_slow_read8(n); }\n");
     place.file("slow.c", "void corefold_slow_read8(int n) { (void)n; }\n");
     place.sh("gcc -shared -fPIC slow.c -o libslow.so && gcc older.c -o older ./libslow.so");
+    place.sh("sed -i s/slow_read/line_read/g older.c slow.c");
+    place.sh("gcc -shared -fPIC slow.c -o libline.so && gcc older.c -o old ./libline.so");
     for (program, reason) in [
         (plain.to_str().unwrap(), "is not instrumented"),
         ("./text", "is not an ELF program"),
         ("./other", "is built for Aarch64"),
         ("./nothing", "does not exist"),
         ("./older", "compiled by an older `corefold cc`"),
+        ("./old", "compiled by an older `corefold cc`"),
     ] {
         refused(&place, &format!("run -- {program}"), reason);
     }

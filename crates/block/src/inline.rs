@@ -8,7 +8,7 @@
 //!
 //! Around instructions of inline assembly stand calls that change nothing at all (`around`): they too count
 //! as a whole, with what makes room for them.
-use crate::part::Part::{self, Bytes, Cell, Hot, JumpIf, Shadow};
+use crate::part::Part::{self, Bytes, Cell, Hot, JumpIf};
 use crate::{Code, Hook, around};
 
 pub use crate::part::SHADOW;
@@ -32,9 +32,11 @@ const NOT_EQUAL: u8 = 5;
 const ABOVE_OR_EQUAL: u8 = 3;
 
 /// Each sequence, and the hook that it is.
-const SEQUENCES: [(Hook, &[Part]); 9] = [
+const SEQUENCES: [(Hook, &[Part]); 11] = [
     (Hook::Access, READ),
     (Hook::Access, WRITE),
+    (Hook::Access, READ_AGAIN),
+    (Hook::Access, WRITE_AGAIN),
     (Hook::Block, BLOCK),
     (Hook::Access, ENTRY),
     (Hook::Access, EXIT),
@@ -47,9 +49,8 @@ const SEQUENCES: [(Hook, &[Part]); 9] = [
 const READ: &[Part] = &[
     Bytes(&[0x48, 0x89, 0xf8]),       // movq %rdi, %rax
     Bytes(&[0x48, 0xc1, 0xe8, 0x06]), // shrq $6, %rax
-    Bytes(&[0x48, 0xba]),             // movabsq $SHADOW, %rdx
-    Shadow,
-    Bytes(&[0x8b, 0x04, 0x82]), // movl (%rdx,%rax,4), %eax
+    Bytes(&[0x8b, 0x04, 0x85]),       // movl SHADOW(,%rax,4), %eax
+    Hot(SHADOW),
     Bytes(&[0x83, 0xe0, 0xfc]), // andl $-4, %eax
     Bytes(&[0x3b, 0x04, 0x25]), // cmpl TAG, %eax
     Hot(TAG),
@@ -59,13 +60,35 @@ const READ: &[Part] = &[
 const WRITE: &[Part] = &[
     Bytes(&[0x48, 0x89, 0xf8]),       // movq %rdi, %rax
     Bytes(&[0x48, 0xc1, 0xe8, 0x06]), // shrq $6, %rax
-    Bytes(&[0x48, 0xba]),             // movabsq $SHADOW, %rdx
-    Shadow,
-    Bytes(&[0xc6, 0x04, 0x25]), // movb $1, WROTE
+    Bytes(&[0xc6, 0x04, 0x25]),       // movb $1, WROTE
     Hot(WROTE),
     Bytes(&[1]),
-    Bytes(&[0x8b, 0x04, 0x82]), // movl (%rdx,%rax,4), %eax
+    Bytes(&[0x8b, 0x04, 0x85]), // movl SHADOW(,%rax,4), %eax
+    Hot(SHADOW),
     Bytes(&[0x3b, 0x04, 0x25]), // cmpl TAG_DIRTY, %eax
+    Hot(TAG_DIRTY),
+    JumpIf(NOT_EQUAL),
+];
+
+/// The same where the slow path computes the address again.
+const READ_AGAIN: &[Part] = &[
+    Bytes(&[0x48, 0xc1, 0xef, 0x06]), // shrq $6, %rdi
+    Bytes(&[0x8b, 0x3c, 0xbd]),       // movl SHADOW(,%rdi,4), %edi
+    Hot(SHADOW),
+    Bytes(&[0x83, 0xe7, 0xfc]), // andl $-4, %edi
+    Bytes(&[0x3b, 0x3c, 0x25]), // cmpl TAG, %edi
+    Hot(TAG),
+    JumpIf(NOT_EQUAL),
+];
+
+const WRITE_AGAIN: &[Part] = &[
+    Bytes(&[0x48, 0xc1, 0xef, 0x06]), // shrq $6, %rdi
+    Bytes(&[0xc6, 0x04, 0x25]),       // movb $1, WROTE
+    Hot(WROTE),
+    Bytes(&[1]),
+    Bytes(&[0x8b, 0x3c, 0xbd]), // movl SHADOW(,%rdi,4), %edi
+    Hot(SHADOW),
+    Bytes(&[0x3b, 0x3c, 0x25]), // cmpl TAG_DIRTY, %edi
     Hot(TAG_DIRTY),
     JumpIf(NOT_EQUAL),
 ];
@@ -106,7 +129,10 @@ const EXIT: &[Part] = &[
 
 /// The hook whose sequence `bytes` begin with, and the length of the sequence.
 pub fn recognise(bytes: &[u8]) -> Option<(Hook, usize)> {
-    SEQUENCES.iter().find_map(|(hook, parts)| {
+    // This is asked of each instruction that is decoded, and hardly any is a hook.
+    let start = bytes.first_chunk::<3>()?;
+    let begins = |parts: &[Part]| matches!(parts, [Bytes(code), ..] if code.first_chunk() == Some(start));
+    SEQUENCES.iter().filter(|(_, parts)| begins(parts)).find_map(|(hook, parts)| {
         let skip = |rest, part: &Part| part.skip(rest);
         let rest = parts.iter().try_fold(bytes, skip)?;
         Some((*hook, bytes.len() - rest.len()))
@@ -140,7 +166,6 @@ mod tests {
             Lea => 8,
             Slot => 6,
             Hot(_) | Cell => 4,
-            Shadow => 8,
             JumpIf(_) => 6,
         };
         parts.iter().map(length).sum()

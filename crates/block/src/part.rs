@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts that sequences of inline code consist of.
-use Part::{Any, Bytes, Cell, Hot, JumpIf, Lea, Shadow, Slot};
+use Part::{Any, Bytes, Cell, Hot, JumpIf, Lea, Slot};
 
-/// Where the shadow of the address space begins.
-pub const SHADOW: u64 = 0x1000_0000_0000;
+/// Where the shadow of the address space begins: just above what a program that is linked to fixed addresses may take up, so
+/// that code addresses it without a register.
+pub const SHADOW: u32 = 0x7f00_0000;
 
 /// A part of a sequence: bytes of code, or an operand that ends an instruction.
 pub enum Part {
@@ -14,9 +15,8 @@ pub enum Part {
     Lea,
     /// A call through a slot of the offset table, or what linkers make of one.
     Slot,
-    /// The absolute address of a field of the hot state.
+    /// The absolute address of a field of the hot state, or of the shadow.
     Hot(u32),
-    Shadow,
     /// The distance to the block's cell.
     Cell,
     /// A jump to the slow path, with the condition of this number, in its short or its long form.
@@ -32,7 +32,6 @@ impl Part {
             Lea => skip_lea(bytes),
             Slot => skip_call(bytes),
             Hot(address) => bytes.strip_prefix(&address.to_le_bytes()),
-            Shadow => bytes.strip_prefix(&SHADOW.to_le_bytes()),
             Cell => bytes.get(4..),
             JumpIf(condition) => match bytes {
                 [short, _, rest @ ..] if *short == 0x70 | condition => Some(rest),

@@ -10,10 +10,29 @@ use corefold_block::{Code, Hook};
 use object::{Object, ObjectSection};
 use std::process::Command;
 
+/// Accesses whose slow path computes the address again.
+const READ_AGAIN: &str = "
+	shrq $6, %rdi
+	movl 0x7f000000(,%rdi,4), %edi
+	andl $-4, %edi
+	cmpl 0x100000, %edi
+	jne 1f
+2:";
+
+const WRITE_AGAIN: &str = "
+	shrq $6, %rdi
+	movb $1, 0x100030
+	movl 0x7f000000(,%rdi,4), %edi
+	cmpl 0x100004, %edi
+	jne 1f
+2:";
+
 /// A sequence, its jumps to the slow path, and whether it has a cell.
-const SEQUENCES: [(Hook, &str, usize, usize); 5] = [
+const SEQUENCES: [(Hook, &str, usize, usize); 7] = [
     (Hook::Access, sequences::READ, 1, 0),
     (Hook::Access, sequences::WRITE, 1, 0),
+    (Hook::Access, READ_AGAIN, 1, 0),
+    (Hook::Access, WRITE_AGAIN, 1, 0),
     (Hook::Block, sequences::BLOCK, 2, 1),
     (Hook::Access, sequences::ENTRY, 0, 0),
     (Hook::Access, sequences::EXIT, 0, 0),

@@ -20,6 +20,11 @@ impl Json {
         }
     }
 
+    /// Whether no document is wanted.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Json::Beside(None))
+    }
+
     /// Prints one or both. A document that cannot be written does not keep the text back.
     pub fn print(self, json: impl FnOnce() -> String, text: impl FnOnce() -> String) -> Result<()> {
         match self {

@@ -26,11 +26,14 @@ pub fn show(
     to: Json,
     least: Option<f64>,
 ) -> Result<Option<String>> {
-    let mut images = Images::with_full_names(options.full_names);
+    let images = Images::with_full_names(options.full_names);
+    let mut images = if to.is_none() { images.for_text() } else { images };
     let explained = runs.iter().map(|run| explain(run, &mut images)).collect::<Result<Vec<_>>>()?;
     let recorded = runs.first().map(|run| run.work).unwrap_or_default();
     let host = if options.no_host_time { Vec::new() } else { host::load(recording, runs) };
     let look = Options { host, ..screen::options(options.work.map_or(recorded, Into::into)) };
     to.print(|| corefold_report::json(&explained, &look), || corefold_report::text(&explained, &look))?;
+    // The process is about to end: to free what was read of files, piece by piece, takes as long as some of it took to read.
+    std::mem::forget(images);
     Ok(least.and_then(|least| corefold_report::below(&explained, &look, least)))
 }

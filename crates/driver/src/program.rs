@@ -36,7 +36,7 @@ pub fn check_built(path: &Path) -> Result<Program> {
 fn examine(name: &OsStr, by_cargo: bool) -> Result<Program> {
     let path = resolve(name)?;
     executable(&path)?;
-    let bytes = corefold_files::read_regular(&path, MOST_BYTES)
+    let bytes = corefold_files::read_without_debug(&path, MOST_BYTES)
         .map_err(|e| bad_input!("cannot read {}: {e}", path.display()))?;
     let needs_tsan = contents(&path.display().to_string(), &bytes, by_cargo)?;
     Ok(Program { path, needs_tsan })
@@ -115,15 +115,15 @@ fn wrong_architecture(shown: &str, what: &str) -> anyhow::Error {
     bad_input!("{shown} is built for {what}: corefold simulates x86-64 programs")
 }
 
-/// Of the names that inlined hooks called once.
-const OLDER: &str = "corefold_slow_";
+/// How names that inlined hooks called once begin.
+const OLDER: [&str; 2] = ["corefold_slow_", "corefold_line_"];
 
 fn instrumented(shown: &str, elf: &ElfFile64, by_cargo: bool) -> Result<()> {
     let hook = |name: &str| name.starts_with("__tsan_") || [rust::HOOK, "corefold_block_unknown"].contains(&name);
     let imports = |wanted: &dyn Fn(&str) -> bool| {
         elf.dynamic_symbols().any(|symbol| symbol.is_undefined() && wanted(symbol.name().unwrap_or("")))
     };
-    if imports(&|name| name.starts_with(OLDER)) {
+    if imports(&|name| OLDER.iter().any(|older| name.starts_with(older))) {
         return Err(bad_input!(
             "{shown} was compiled by an older `corefold cc` with incompatible instrumentation: compile it again"
         ));

@@ -3,7 +3,7 @@
 //! the environment or the directory, and the tables for an address are found by arithmetic.
 
 /// A [`corefold_model::Tag`] for every 64 bytes of the address space.
-pub const SHADOW: u64 = corefold_block::inline::SHADOW;
+pub const SHADOW: u64 = corefold_block::inline::SHADOW as u64;
 pub const SHADOW_BYTES: u64 = 1 << 43;
 pub const SHADOW_SHIFT: u32 = 6;
 /// The cost of every basic block, by its address: 4 bytes for each 4 bytes of code.

@@ -22,6 +22,8 @@ pub struct Images {
     /// Stands for files that are not those of the run.
     nothing: Image,
     full_names: bool,
+    /// What only the JSON document says may be coarser.
+    pub(crate) for_text: bool,
 }
 
 impl Images {
@@ -32,6 +34,11 @@ impl Images {
     /// Names functions by their whole paths, with all that they are generic over.
     pub fn with_full_names(full_names: bool) -> Images {
         Images { full_names, ..Images::default() }
+    }
+
+    /// For a report as text, which leaves out what costs little: that may be named by less.
+    pub fn for_text(self) -> Images {
+        Images { for_text: true, ..self }
     }
 
     /// Loads what is not loaded yet; a file that cannot be read becomes an empty image.
@@ -137,7 +144,8 @@ impl Image {
     /// The file's own, or what the distribution keeps apart from it.
     pub fn debug(&self) -> Option<&Debug> {
         let apart = || {
-            let mut debug = self.read_apart(Debug::load)?.ok()??;
+            let bytes = corefold_files::read_regular(self.apart.as_ref()?, MOST_BYTES).ok()?;
+            let mut debug = Debug::load(&object::File::parse(&*bytes).ok()?).ok()??;
             debug.full_names = self.full_names;
             Some(debug)
         };
@@ -146,13 +154,12 @@ impl Image {
 
     /// The symbols of a file whose debug information is kept apart.
     pub fn symbols_apart(&self) -> Option<&Symbols> {
-        self.apart.as_ref()?;
-        Some(self.symbols_apart.get_or_init(|| self.read_apart(Symbols::read).unwrap_or_default()))
-    }
-
-    fn read_apart<T>(&self, read: impl FnOnce(&object::File<'_>) -> T) -> Option<T> {
-        let bytes = corefold_files::read_regular(self.apart.as_ref()?, MOST_BYTES).ok()?;
-        Some(read(&object::File::parse(&*bytes).ok()?))
+        let apart = self.apart.as_ref()?;
+        let read = || {
+            let bytes = corefold_files::read_without_debug(apart, MOST_BYTES).ok()?;
+            Some(Symbols::read(&object::File::parse(&*bytes).ok()?))
+        };
+        Some(self.symbols_apart.get_or_init(|| read().unwrap_or_default()))
     }
 }
 

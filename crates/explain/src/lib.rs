@@ -38,6 +38,7 @@ pub use declared::{Declared, DeclaredMember, Language, Parting, Undeclared, decl
 pub use fields::{listed, merged, one_name, pattern};
 pub use images::{Images, build_id};
 pub use parking::parking;
+pub use passed::{LEAST_PASSED, MOSTLY_PASSED};
 pub use places::places;
 pub use types::*;
 pub use verdict::judge;
@@ -58,7 +59,7 @@ pub fn explain(run: &Run, images: &mut Images) -> anyhow::Result<Explained> {
         functions,
         stage,
         lines: lines::lines(run, &space, &memory),
-        passed: passed::passed(run, &space, &memory),
+        passed: passed::passed(run, &space, &memory, images.for_text),
         locks: locks::locks(run, &space, &memory),
     };
     explained.run.notes = notes(run, &space);

@@ -11,14 +11,18 @@ const DEEPEST: usize = 8;
 
 /// For each version of parking_lot in the program: the word, from the thread pointer, and the key, from the word.
 pub fn parking(program: &Path) -> anyhow::Result<Vec<(i64, i64)>> {
-    let bytes = corefold_files::read_regular(program, MOST_BYTES)?;
+    let bytes = corefold_files::read_without_debug(program, MOST_BYTES)?;
     let file = object::File::parse(&*bytes)?;
     let is_parked = |name: &str| name.contains("parking_lot_core") && name.contains("THREAD_DATA");
     let symbols =
         file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Tls && symbol.name().is_ok_and(is_parked));
     let offsets: Vec<u64> = symbols.map(|symbol| symbol.address()).collect();
     // Most programs have none, and need not wait for their debug information.
-    let info = if offsets.is_empty() { None } else { Info::load(&file)? };
+    if offsets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bytes = corefold_files::read_regular(program, MOST_BYTES)?;
+    let info = Info::load(&object::File::parse(&*bytes)?)?;
     let block = thread_local_bytes(&bytes).unwrap_or(0) as i64;
     let found = info.iter().flat_map(|info| offsets.iter().filter_map(|offset| words(info, *offset)));
     Ok(found.map(|(word, key)| (word as i64 - block, key as i64 - word as i64)).collect())

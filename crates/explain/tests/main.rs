@@ -8,6 +8,7 @@ mod heap;
 mod heap_cpp;
 mod locks;
 mod mappings;
+mod passed;
 mod rust;
 mod sharing;
 mod stacks;

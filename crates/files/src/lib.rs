@@ -2,10 +2,13 @@
 //! Input files, which users and recordings name: any of them may be a pipe, a device, a directory or far too large.
 //!
 //! std's readers wait for ever on a pipe without a writer, and read `/dev/zero` until memory is used up.
+mod elf;
+
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How long a pipe may be silent.
@@ -25,6 +28,35 @@ pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_regular(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     let (file, meta) = open(path.as_ref())?;
     regular(&file, &meta, most)
+}
+
+/// [`read_regular`], for those who do not look at an ELF file's debug information, which is most of it: there, zeros stand.
+pub fn read_without_debug(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+    let (file, meta) = open(path.as_ref())?;
+    let known = regular_kind(&meta).is_ok() && meta.len() <= most.min(MOST_IN_PARTS);
+    match known.then(|| elf::debug_sections(&file)).flatten().map(|skipped| outside(&file, meta.len(), &skipped)) {
+        Some(Ok(bytes)) => Ok(bytes),
+        _ => regular(&file, &meta, most),
+    }
+}
+
+/// What is not read in parts is not allocated either before it is known how much can be.
+const MOST_IN_PARTS: u64 = 1 << 30;
+
+/// The file's `bytes`, without those in the `skipped` ranges.
+fn outside(file: &File, bytes: u64, skipped: &[Range<u64>]) -> io::Result<Vec<u8>> {
+    let mut all = vec![0; bytes as usize];
+    let mut read = |range: Range<u64>| match range.is_empty() {
+        true => Ok(()),
+        false => file.read_exact_at(&mut all[range.start as usize..range.end as usize], range.start),
+    };
+    let mut at = 0;
+    for range in skipped {
+        read(at..range.start.min(bytes))?;
+        at = at.max(range.end.min(bytes));
+    }
+    read(at..bytes)?;
+    Ok(all)
 }
 
 /// A regular file, opened, for those who read parts of it.
@@ -116,6 +148,27 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         assert!(read(&path, 1 << 30).is_err());
         assert!(read(Path::new("/proc/self/stat"), 1 << 20).unwrap().len() > 9);
+    }
+
+    /// All else is as in the file, whether it is ELF or not.
+    #[test]
+    fn debug_information_can_be_left_out() {
+        let own = std::env::current_exe().unwrap();
+        let (whole, part) = (std::fs::read(&own).unwrap(), read_without_debug(&own, 1 << 30).unwrap());
+        let skipped = elf::debug_sections(&File::open(&own).unwrap()).unwrap();
+        assert!(skipped.iter().map(|range| range.end - range.start).sum::<u64>() > 1000);
+        let mut expected = whole.clone();
+        for range in skipped {
+            expected[range.start as usize..range.end as usize].fill(0);
+        }
+        assert!(part == expected && part != whole);
+        assert!(read_without_debug(&own, 99).is_err() && read_without_debug("/dev/zero", 99).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for contents in [b"12345".to_vec(), whole[..64].to_vec(), whole[..whole.len() - 9].to_vec()] {
+            std::fs::write(&path, &contents).unwrap();
+            assert_eq!(read_without_debug(&path, 1 << 30).unwrap(), contents);
+        }
     }
 
     #[test]

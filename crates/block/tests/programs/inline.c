@@ -30,7 +30,7 @@ __attribute__((constructor)) static void prepare(void)
 {
 	static u64 frame;
 	struct hot *hot = map(0x100000, 4096);
-	map(0x100000000000, 1ul << 43);
+	map(0x7f000000, 1ul << 43);
 	hot->frames = &frame;
 	hot->limit = ~0ul;
 }

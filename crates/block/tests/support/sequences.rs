@@ -4,8 +4,7 @@
 pub const READ: &str = "
 	movq %rdi, %rax
 	shrq $6, %rax
-	movabsq $0x100000000000, %rdx
-	movl (%rdx,%rax,4), %eax
+	movl 0x7f000000(,%rax,4), %eax
 	andl $-4, %eax
 	cmpl 0x100000, %eax
 	jne 1f
@@ -14,9 +13,8 @@ pub const READ: &str = "
 pub const WRITE: &str = "
 	movq %rdi, %rax
 	shrq $6, %rax
-	movabsq $0x100000000000, %rdx
 	movb $1, 0x100030
-	movl (%rdx,%rax,4), %eax
+	movl 0x7f000000(,%rax,4), %eax
 	cmpl 0x100004, %eax
 	jne 1f
 2:";

@@ -17,9 +17,9 @@ HOOK(__tsan_write1) HOOK(__tsan_write2) HOOK(__tsan_write4) HOOK(__tsan_write8) 
 HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_atomic_thread_fence)
 
 /* What inlined hooks call where they have work to do, and the memory that they look at. */
-HOOK(corefold_line_read1) HOOK(corefold_line_read2) HOOK(corefold_line_read4) HOOK(corefold_line_read8)
-HOOK(corefold_line_read16) HOOK(corefold_line_write1) HOOK(corefold_line_write2) HOOK(corefold_line_write4)
-HOOK(corefold_line_write8) HOOK(corefold_line_write16) HOOK(corefold_block_unknown) HOOK(corefold_block_limit)
+HOOK(corefold_shadow_read1) HOOK(corefold_shadow_read2) HOOK(corefold_shadow_read4) HOOK(corefold_shadow_read8)
+HOOK(corefold_shadow_read16) HOOK(corefold_shadow_write1) HOOK(corefold_shadow_write2) HOOK(corefold_shadow_write4)
+HOOK(corefold_shadow_write8) HOOK(corefold_shadow_write16) HOOK(corefold_block_unknown) HOOK(corefold_block_limit)
 
 static unsigned long frame;
 
@@ -27,7 +27,7 @@ __attribute__((constructor)) static void map_what_hooks_see(void)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
 	unsigned long *hot = mmap((void *)0x100000, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
-	void *shadow = mmap((void *)0x100000000000, 1ul << 43, PROT_READ, flags, -1, 0);
+	void *shadow = mmap((void *)0x7f000000, 1ul << 43, PROT_READ, flags, -1, 0);
 	if (hot == MAP_FAILED || shadow == MAP_FAILED)
 		_exit(98);
 	hot[4] = (unsigned long)&frame; /* the stack of return addresses, which does not grow */

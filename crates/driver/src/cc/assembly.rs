@@ -18,8 +18,12 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
     let mut out = String::with_capacity(assembly.len() * 2);
     let mut sites = 0;
     let mut statements = Statements::new(assembly, compiler);
+    let mut address = None;
     for line in assembly.split_inclusive('\n') {
+        let before = address;
+        address = if is_note(line) { before } else { computes_address(line).then_some(line) };
         if statements.take(line, &mut out) {
+            address = None;
             continue;
         }
         let hook = hook_call(line);
@@ -28,7 +32,8 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
             out += if tail { "\tret\n" } else { "" };
             continue;
         }
-        match hook.and_then(|(hook, tail)| inline(hook, sites).map(|code| (code, tail))) {
+        let again = before.filter(|_| hook.is_some_and(|(_, tail)| !tail));
+        match hook.and_then(|(hook, tail)| inline(hook, again, sites).map(|code| (code, tail))) {
             Some((code, tail)) => {
                 sites += 1;
                 if tail {
@@ -69,12 +74,39 @@ fn only_tells(hook: &str) -> bool {
     hook == BLOCK_HOOK || access
 }
 
-fn inline(hook: &str, site: usize) -> Option<String> {
+/// A line between the computation of an address and the hook's call that changes nothing and is jumped to from nowhere.
+fn is_note(line: &str) -> bool {
+    let line = line.trim();
+    let is_label = |start: &str| {
+        let number = line.strip_prefix(start).and_then(|rest| rest.strip_suffix(':'));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    line.is_empty() || line.starts_with(".loc\t") || line.starts_with(".loc ") || is_label(".LVL") || is_label(".Ltmp")
+}
+
+/// An instruction that puts an address into `%rdi` and does the same when it is repeated at once.
+fn computes_address(line: &str) -> bool {
+    let Some((operation, operands)) = line.trim().split_once(['\t', ' ']) else { return false };
+    let operands = operands.split('#').next().unwrap_or_default().trim();
+    let Some(source) = operands.strip_suffix("%rdi").and_then(|rest| rest.trim_end().strip_suffix(',')) else {
+        return false;
+    };
+    let can_repeat = match operation {
+        "movq" => source.starts_with('%') && !source.contains([':', '(']),
+        // Of a thread-local variable, the linker changes instructions by their number.
+        "leaq" => !source.contains([':', '@']),
+        _ => false,
+    };
+    can_repeat && !source.contains("%rdi") && !source.contains("%edi")
+}
+
+/// `again` is the instruction right before the call that computed the address, where that can be repeated.
+fn inline(hook: &str, again: Option<&str>, site: usize) -> Option<String> {
     if let Some(size) = hook.strip_prefix("__tsan_read").and_then(access_size) {
-        return Some(read(size, site));
+        return Some(read(size, again, site));
     }
     if let Some(size) = hook.strip_prefix("__tsan_write").and_then(access_size) {
-        return Some(write(size, site));
+        return Some(write(size, again, site));
     }
     match hook {
         BLOCK_HOOK => Some(block(site)),
@@ -88,43 +120,53 @@ fn access_size(digits: &str) -> Option<u32> {
     digits.parse().ok().filter(|size| [1, 2, 4, 8, 16].contains(size))
 }
 
-fn read(size: u32, site: usize) -> String {
+fn read(size: u32, again: Option<&str>, site: usize) -> String {
+    let (copy, wide, narrow) = registers(again);
     format!(
         "\
-         \tmovq %rdi, %rax\n\
-         \tshrq $6, %rax\n\
-         \tmovabsq ${SHADOW:#x}, %rdx\n\
-         \tmovl (%rdx,%rax,4), %eax\n\
-         \tandl $-4, %eax\n\
-         \tcmpl {TAG:#x}, %eax\n\
+         {copy}\
+         \tshrq $6, {wide}\n\
+         \tmovl {SHADOW:#x}(,{wide},4), {narrow}\n\
+         \tandl $-4, {narrow}\n\
+         \tcmpl {TAG:#x}, {narrow}\n\
          \tjne .Lcorefold_slow{site}\n\
          .Lcorefold_pc{site}:\n\
         "
-    ) + &slow_access("read", size, site)
+    ) + &slow_access("read", size, again, site)
 }
 
-fn write(size: u32, site: usize) -> String {
+fn write(size: u32, again: Option<&str>, site: usize) -> String {
+    let (copy, wide, narrow) = registers(again);
     format!(
         "\
-         \tmovq %rdi, %rax\n\
-         \tshrq $6, %rax\n\
-         \tmovabsq ${SHADOW:#x}, %rdx\n\
+         {copy}\
+         \tshrq $6, {wide}\n\
          \tmovb $1, {WROTE:#x}\n\
-         \tmovl (%rdx,%rax,4), %eax\n\
-         \tcmpl {TAG_DIRTY:#x}, %eax\n\
+         \tmovl {SHADOW:#x}(,{wide},4), {narrow}\n\
+         \tcmpl {TAG_DIRTY:#x}, {narrow}\n\
          \tjne .Lcorefold_slow{site}\n\
          .Lcorefold_pc{site}:\n\
         "
-    ) + &slow_access("write", size, site)
+    ) + &slow_access("write", size, again, site)
 }
 
-fn slow_access(kind: &str, size: u32, site: usize) -> String {
+/// Where the tag is computed, and what copies the address there: nothing where it need not be kept.
+fn registers(again: Option<&str>) -> (&'static str, &'static str, &'static str) {
+    match again {
+        Some(_) => ("", "%rdi", "%edi"),
+        None => ("\tmovq %rdi, %rax\n", "%rax", "%eax"),
+    }
+}
+
+fn slow_access(kind: &str, size: u32, again: Option<&str>, site: usize) -> String {
+    let again = again.map_or(String::new(), |line| format!("\t{}\n", line.trim()));
     format!(
         "\
          \t.subsection 1\n\
          .Lcorefold_slow{site}:\n\
+         {again}\
          \tleaq .Lcorefold_pc{site}(%rip), %rsi\n\
-         \tcall corefold_line_{kind}{size}@PLT\n\
+         \tcall corefold_shadow_{kind}{size}@PLT\n\
          \tjmp .Lcorefold_pc{site}\n\
          \t.subsection 0\n\
         "
@@ -196,11 +238,51 @@ mod tests {
             "\tcall\t*__tsan_read8@GOTPCREL(%rip)\n",
             "\tcallq\t__tsan_read8@PLT\n",
         ] {
-            assert!(inline_hooks(call, Compiler::Gcc).contains("corefold_line_read8@PLT"), "{call}");
+            assert!(inline_hooks(call, Compiler::Gcc).contains("corefold_shadow_read8@PLT"), "{call}");
         }
         for jump in ["\tjmp\t__tsan_func_exit@PLT\n", "\tjmp\t__tsan_func_exit@PLT            # TAILCALL\n"] {
             assert!(inline_hooks(jump, Compiler::Gcc).ends_with("\taddq $8, %rsp\n\tret\n"), "{jump}");
         }
+    }
+
+    /// An address in a register is computed again where it is needed, rather than kept.
+    #[test]
+    fn addresses_are_computed_again() {
+        let slow = |before: &str| {
+            let out = inline_hooks(&format!("{before}\tcallq\t__tsan_write8@PLT\n"), Compiler::Gcc);
+            let (fast, slow) = out.split_once("subsection 1").unwrap();
+            assert_eq!(
+                fast.contains("movq %rdi, %rax"),
+                !slow.contains(before.lines().next().unwrap().trim()),
+                "{out}"
+            );
+            slow.lines().nth(2).unwrap().trim().to_owned()
+        };
+        for (lines, again) in [
+            ("\tmovq\t%r15, %rdi\n", "movq\t%r15, %rdi"),
+            ("\tmovq %rax, %rdi\n.LVL12:\n\t.loc 1 20 3\n", "movq %rax, %rdi"),
+            ("\tleaq\t16(%rbx,%rbp), %rdi\n.Ltmp3:\n\t.loc\t5 3 1 is_stmt 0 # a.rs:3:1\n", "leaq\t16(%rbx,%rbp), %rdi"),
+            ("\tleaq\ttable(%rip), %rdi # what\n", "leaq\ttable(%rip), %rdi # what"),
+        ] {
+            assert_eq!(slow(lines), again);
+        }
+        for other in [
+            "\tmovq\t%r15, %rdi\n.L5:\n",
+            "\tmovq\t%r15, %rdi\n.LBB0_5:\n",
+            "\tleaq\t8(%rdi), %rdi\n",
+            "\tleaq\t8(%rbx,%rdi), %rdi\n",
+            "\tmovq\t8(%rbx), %rdi\n",
+            "\tmovq\t%fs:0, %rdi\n",
+            "\tleaq\tx@tlsld(%rip), %rdi\n",
+            "\tleaq\tdirectory(%rip), %rsi\n",
+            "\taddq\t$8, %rdi\n",
+            "\tmovq\t%r15, %rdi\n\tmovq\t%rdi, %r15\n",
+            "\tmovq\t%rdi, %rbx\n",
+        ] {
+            assert!(slow(other).starts_with("leaq .Lcorefold_pc"), "{other}");
+        }
+        let tail = inline_hooks("\tleaq\t8(%rsp), %rdi\n\tjmp\t__tsan_read8@PLT\n", Compiler::Gcc);
+        assert_eq!(tail.matches("8(%rsp)").count(), 1, "{tail}");
     }
 
     #[test]

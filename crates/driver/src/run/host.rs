@@ -6,8 +6,8 @@ use corefold_launch::Launch;
 use corefold_recording::{HostUse, decode_host};
 
 const PAGE: usize = 4096;
-/// Enough for a clock's resolution, and of no weight beside a run.
-const PAGES: usize = 512;
+/// Enough for a clock's resolution, and of no weight beside a short run.
+const PAGES: usize = 128;
 const ROUNDS: usize = 3;
 
 /// What the engine left of it, with the functions without hooks found in files that have some. None: nothing was to be measured, or the run was killed.

@@ -80,8 +80,7 @@ macro_rules! read_hook {
             naked_asm!(
                 "mov rax, rdi",
                 "shr rax, 6",
-                "mov rdx, {shadow}",
-                "mov eax, [rdx + rax * 4]",
+                "mov eax, ds:[rax * 4 + {shadow}]",
                 "and eax, -4",
                 "cmp eax, ds:[{hot}]",
                 "jne 2f",
@@ -106,9 +105,8 @@ macro_rules! write_hook {
             naked_asm!(
                 "mov rax, rdi",
                 "shr rax, 6",
-                "mov rdx, {shadow}",
                 "mov byte ptr ds:[{hot} + 48], 1",
-                "mov eax, [rdx + rax * 4]",
+                "mov eax, ds:[rax * 4 + {shadow}]",
                 "cmp eax, ds:[{hot} + 4]",
                 "jne 2f",
                 "ret",
@@ -175,8 +173,7 @@ pub extern "C" fn __tsan_read_range(_address: u64, _size: u64) {
         "ja {range}",
         "mov rax, rdi",
         "shr rax, 6",
-        "mov rcx, {shadow}",
-        "mov eax, [rcx + rax * 4]",
+        "mov eax, ds:[rax * 4 + {shadow}]",
         "and eax, -4",
         "cmp eax, ds:[{hot}]",
         "jne {slow}",
@@ -201,10 +198,10 @@ macro_rules! inlined_slow {
 }
 
 inlined_slow! {
-    corefold_line_read1 1 look_plainly corefold_line_read2 2 look_plainly corefold_line_read4 4 look_plainly
-    corefold_line_read8 8 look_plainly corefold_line_read16 16 look_plainly
-    corefold_line_write1 1 store_plainly corefold_line_write2 2 store_plainly corefold_line_write4 4 store_plainly
-    corefold_line_write8 8 store_plainly corefold_line_write16 16 store_plainly
+    corefold_shadow_read1 1 look_plainly corefold_shadow_read2 2 look_plainly corefold_shadow_read4 4 look_plainly
+    corefold_shadow_read8 8 look_plainly corefold_shadow_read16 16 look_plainly
+    corefold_shadow_write1 1 store_plainly corefold_shadow_write2 2 store_plainly corefold_shadow_write4 4 store_plainly
+    corefold_shadow_write8 8 store_plainly corefold_shadow_write16 16 store_plainly
 }
 
 /// A block whose cost cell is still empty.

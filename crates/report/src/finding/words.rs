@@ -8,7 +8,7 @@ use crate::curve::{Curve, Point};
 use crate::locks::{self, LockGroup, before_work};
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::{Function, LockUse, Place, RunFacts};
+use corefold_explain::{Function, LockUse, MOSTLY_PASSED, Place, RunFacts};
 use corefold_recording::LockKind;
 use lines::lines_sentence;
 
@@ -178,9 +178,6 @@ fn taken(acquisitions: u64, contended: u64) -> String {
     format!(": {contended} of its {} acquisitions had to wait.", units::count(acquisitions as f64))
 }
 
-/// An object whose uncontended lines cost this share of all stall and spin is named.
-const MOSTLY: f64 = 0.5;
-
 fn many_lines_sentence(point: &Point) -> String {
     let time = point.explained.run.time;
     let waited = time.stall + time.spin;
@@ -190,7 +187,7 @@ fn many_lines_sentence(point: &Point) -> String {
         .passed
         .iter()
         .max_by_key(|passed| passed.stall)
-        .filter(|p| units::share(p.stall, waited) >= MOSTLY)
+        .filter(|p| units::share(p.stall, waited) >= MOSTLY_PASSED)
     {
         Some(passed) => format!(
             "{share} of CPU time waits for cache lines, {} of it for lines of {}{} that nobody else wants: for the latency or \

@@ -4,16 +4,14 @@ use super::{Screen, source};
 use crate::curve::Point;
 use crate::table::{Align, Table};
 use crate::units;
-use corefold_explain::{PassedUse, kind_name};
+use corefold_explain::{LEAST_PASSED, PassedUse, kind_name};
 
 const MOST: usize = 4;
-/// What costs less than this share of CPU time is left out.
-const LEAST: f64 = 0.005;
 
 pub fn section(screen: &Screen, point: &Point) -> String {
     let time = &point.explained.run.time;
     let cpu = time.total() - time.block;
-    let dear = |entry: &&PassedUse| units::share(entry.stall, cpu) >= LEAST;
+    let dear = |entry: &&PassedUse| units::share(entry.stall, cpu) >= LEAST_PASSED;
     let shown: Vec<&PassedUse> = point.explained.passed.iter().filter(dear).take(MOST).collect();
     if shown.is_empty() {
         return String::new();

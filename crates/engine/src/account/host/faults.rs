@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Page faults of the runtime's own memory: as many as it has pages. It gives hardly any back, and the kernel counts all
 //! of the thread's together.
-use crate::layout::{ARGUMENTS, SHADOW};
+use crate::layout::{ARGUMENTS, BLOCK_COSTS, SHADOW, SHADOW_BYTES};
 use crate::sys;
 
 const PAGE_KIB: u64 = 4;
@@ -33,7 +33,8 @@ fn parse(line: &[u8]) -> Line {
     }
     let begin = hex.fold(0u64, |n, c| n << 4 | u64::from((*c as char).to_digit(16).unwrap_or(0)));
     // The runtime's tables and memory lie there, and nothing else.
-    Line::Mapping { ours: (SHADOW..ARGUMENTS).contains(&begin) }
+    let ours = (SHADOW..SHADOW + SHADOW_BYTES).contains(&begin) || (BLOCK_COSTS..ARGUMENTS).contains(&begin);
+    Line::Mapping { ours }
 }
 
 /// Page faults by which the runtime's memory became resident; 0 if the kernel does not tell.
