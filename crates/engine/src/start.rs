@@ -46,7 +46,10 @@ extern "C" fn initialise() {
     let mapped = hot::map() && sys::map_at(SHADOW, SHADOW_BYTES) && sys::map_at(BLOCK_COSTS, BLOCK_BYTES);
     neutral_stack::guard();
     if !mapped {
-        sys::engine_fault("cannot reserve address space for the shadow (is `ulimit -v` set?)");
+        sys::engine_fault(
+            "cannot reserve address space for the shadow (is `ulimit -v` set, or is the program linked to fixed addresses, \
+             without -pie, and larger than 2 GB?)",
+        );
     }
 }
 
