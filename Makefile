@@ -7,8 +7,11 @@ PREFIX ?= /usr/local
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 # The engine is no_std: built together with the rest, it would get std through features of shared dependencies.
 ENGINE = -p corefold-engine
+# Tests are compiled by clippy, whose lints so cost no compilation of their own; in cargo's configuration, as programs that tests
+# start would inherit the environment.
+TEST = $(CARGO) test --locked --config 'build.rustc-workspace-wrapper="clippy-driver"' --config 'build.rustflags=["-Dwarnings"]'
 # One test more than cores at a time: some wait for programs that sleep.
-E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(CARGO) test --locked -p corefold-tests
+E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(TEST) -p corefold-tests
 
 build:
 	@scripts/setup.sh build
@@ -30,18 +33,16 @@ test: export CARGO_INCREMENTAL ?= 0
 test:
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	@$(MAKE) --no-print-directory -j4 unit-tests lints release kit-programs
+	@$(MAKE) --no-print-directory -j4 unit-tests e2e-programs release kit-programs
 	$(E2E)
 	$(MAKE) kit-test
 
 # At once, as none keeps two cores busy all the time: cargo locks the folders of the two profiles apart, and a folder while it
 # builds. Make's job server (+) shares the cores between the compilers.
-.PHONY: unit-tests lints release kit-programs
+.PHONY: unit-tests e2e-programs release kit-programs
 unit-tests:
-	+$(CARGO) test --locked
-lints:
-	+$(CARGO) clippy --locked --all-targets -- -D warnings
-	+$(CARGO) clippy --locked -p corefold-tests --all-targets -- -D warnings
+	+$(TEST)
+e2e-programs:
 	+$(E2E) --no-run
 release:
 	+$(CARGO) clippy --locked --release $(ENGINE) -- -D warnings
@@ -86,7 +87,7 @@ test-properties:
 	@scripts/setup.sh test
 	@export PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-$$(date +%s)} PROPTEST_CASES=$${PROPTEST_CASES:-2560}; \
 		again="make test-properties PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED PROPTEST_CASES=$$PROPTEST_CASES"; echo "$$again"; \
-		$(CARGO) test --locked && $(CARGO) test --locked -p corefold-tests --test heap || { echo "failed; again: $$again"; exit 1; }
+		$(TEST) && $(TEST) -p corefold-tests --test heap || { echo "failed; again: $$again"; exit 1; }
 
 # What `make test` does a few times, many times. Each part can be run by itself.
 stress:

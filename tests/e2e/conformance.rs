@@ -31,7 +31,7 @@ fn check(source: &str) -> Result<String, String> {
         return Err(format!("{source} natively ({:?}):\n{}{}", own.code, own.out, own.err));
     }
     let program = program_with(source, options(source));
-    let simulated = Simulation::of(&program).cpus("1,8").option("--jobs", "1").run();
+    let simulated = Simulation::of(&program).cpus("1,8").option("--jobs", "1").without_json().run();
     match simulated.printed_at_each() {
         Some(printed) if printed == own.out && simulated.said.code == Some(0) => Ok(own.out),
         _ => Err(format!("{source}:\n{}\nand not\n{}\n{}", simulated.said.err, own.out, simulated.said.out)),

@@ -29,8 +29,18 @@ fn native() -> Program {
     with_source(|options| native_with(DRIVER, options))
 }
 
+/// The report at three counts, at each of which the result is the native one.
 fn curve(mode: &str) -> Report {
-    Simulation::of(&simulated()).cpus("1,8,80").args(&format!("{{cpus}} {mode}")).report()
+    let run = Simulation::of(&simulated()).cpus("1,8,80").args(&format!("{{cpus}} {mode}")).run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+    for cpus in [1, 8, 80] {
+        let args = format!("{cpus} {mode}");
+        let expected = printed_natively(&native(), &args);
+        assert!(expected.contains("10000 found"), "{expected}");
+        assert_eq!(printed_natively(&simulated(), &args), expected, "{args}, instrumented but not simulated");
+        assert!(run.printed().contains(&expected), "{args}, simulated: {}", run.printed());
+    }
+    run.report()
 }
 
 /// The functions of a run, with what they and theirs share.
@@ -43,21 +53,6 @@ fn functions(run: Run<'_>) -> impl Iterator<Item = (&str, f64)> {
 fn sites(run: Run<'_>) -> impl Iterator<Item = (&str, &str, u64)> {
     let sites = run.lines().flat_map(|line| line.sites());
     sites.filter_map(|s| Some((s["function"].as_str()?, s["file"].as_str()?, s["line"].as_u64()?)))
-}
-
-#[test]
-fn the_result_is_the_native_one() {
-    for mode in ["tls", "renew", "begin"] {
-        for cpus in if stress() { &["1", "8", "80"][..] } else { &["1", "80"] } {
-            let args = format!("{cpus} {mode}");
-            let expected = printed_natively(&native(), &args);
-            assert!(expected.contains("10000 found"), "{expected}");
-            assert_eq!(printed_natively(&simulated(), &args), expected, "{args}, instrumented but not simulated");
-            let simulation = Simulation::of(&simulated()).cpus(cpus).args(&args).run();
-            assert_eq!(simulation.said.code, Some(0), "{}{}", simulation.said.out, simulation.said.err);
-            assert_eq!(simulation.printed(), expected, "{args}, simulated");
-        }
-    }
 }
 
 /// A reader that keeps its slot writes to a line of its own and reads what nobody writes but at a commit.

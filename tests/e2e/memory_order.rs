@@ -7,7 +7,7 @@ use std::process::Command;
 #[track_caller]
 fn passes(source: &str, options: &[&str], cpus: &str, args: &str, expected: &str) {
     for extra in [None, Some(("--slack", "0")), Some(("--seed", "2"))] {
-        let simulation = Simulation::of(&program_with(source, options)).cpus(cpus).args(args);
+        let simulation = Simulation::of(&program_with(source, options)).cpus(cpus).args(args).without_json();
         let run = match extra {
             None => simulation.run(),
             Some((name, value)) => simulation.option(name, value).run(),

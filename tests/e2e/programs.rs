@@ -16,7 +16,7 @@ fn by_itself(program: &Program) -> Result<String, String> {
 
 /// What it says when it is simulated, at one number of CPUs after the other: it may write files.
 fn simulated(program: &Program) -> Result<String, String> {
-    let simulated = Simulation::of(program).cpus(counts()).option("--jobs", "1").run();
+    let simulated = Simulation::of(program).cpus(counts()).option("--jobs", "1").without_json().run();
     let printed = simulated.printed_at_each().unwrap_or(&simulated.said.err);
     match simulated.said.code {
         Some(0) => Ok(printed.to_owned()),

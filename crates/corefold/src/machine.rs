@@ -9,6 +9,7 @@ use corefold_driver::save::Output;
 use corefold_machine::{Fact, Machine, Moves, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(Subcommand)]
@@ -31,11 +32,15 @@ pub enum Command {
         /// File to write the profile to [default: the file that `--machine host` reads].
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Take at most so many passes over all measurements, of about three seconds each. Four count; more are taken
+        /// while a hypervisor takes the CPUs away.
+        #[arg(long, value_name = "N", default_value_t = corefold_calibrate::MOST_PASSES)]
+        passes: NonZeroUsize,
     },
 }
 
 /// Measures the host, saves the profile, and prints every result with its spread.
-pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
+pub fn calibrate(output: Option<PathBuf>, passes: NonZeroUsize) -> Result<u8> {
     let host = || host_file().context("neither XDG_CONFIG_HOME nor HOME is set: name the file to write with -o");
     let file = output.map_or_else(host, Ok)?;
     ensure!(!file.is_dir(), "{} is a folder: name a file with -o", file.display());
@@ -44,7 +49,7 @@ pub fn calibrate(output: Option<PathBuf>) -> Result<u8> {
     }
     let output = Output::create(&file, "the profile")?;
     screen::note("measuring this host: this takes under a minute; run nothing else meanwhile");
-    let calibration = corefold_calibrate::calibrate()?;
+    let calibration = corefold_calibrate::calibrate(passes)?;
     let written = output.write(calibration.text.as_bytes());
     let mut text = String::new();
     for f in calibration.figures.iter() {

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Command::Report(args) => show::report(&args),
         Command::Machine(machine::Command::List) => machine::list(),
         Command::Machine(machine::Command::Show { name, sensitivity }) => machine::show(&name, sensitivity),
-        Command::Machine(machine::Command::Calibrate { output }) => machine::calibrate(output),
+        Command::Machine(machine::Command::Calibrate { output, passes }) => machine::calibrate(output, passes),
     };
     ended("corefold", done)
 }

@@ -36,7 +36,7 @@ pub fn read_without_debug(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u
     let known = regular_kind(&meta).is_ok() && meta.len() <= most.min(MOST_IN_PARTS);
     match known.then(|| elf::debug_sections(&file)).flatten().map(|skipped| outside(&file, meta.len(), &skipped)) {
         Some(Ok(bytes)) => Ok(bytes),
-        _ => regular(&file, &meta, most),
+        _ => read_regular(path, most),
     }
 }
 

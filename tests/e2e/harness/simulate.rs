@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Simulation {
     command: Command,
     place: Place,
-    json: PathBuf,
+    json: Option<PathBuf>,
     program: Program,
     args: Vec<String>,
     timeout: Duration,
@@ -26,7 +26,7 @@ impl Simulation {
         let place = Place::new();
         let mut command = place.command(corefold());
         command.arg("run").arg("-o").arg(place.path("recording"));
-        let json = place.path("report.json");
+        let json = Some(place.path("report.json"));
         Simulation {
             command,
             place,
@@ -54,7 +54,13 @@ impl Simulation {
 
     /// The JSON document in place of the report.
     pub fn json_to_stdout(mut self) -> Simulation {
-        self.json = "-".into();
+        self.json = Some("-".into());
+        self
+    }
+
+    /// No JSON document, which takes longer than the report: for tests of what the program itself prints.
+    pub fn without_json(mut self) -> Simulation {
+        self.json = None;
         self
     }
 
@@ -72,7 +78,9 @@ impl Simulation {
 
     /// Runs it, however it ends.
     pub fn run(mut self) -> Simulated {
-        self.command.arg("--json").arg(self.json);
+        if let Some(json) = self.json {
+            self.command.arg("--json").arg(json);
+        }
         self.command.args(["--timeout", &self.timeout.as_secs_f64().to_string()]);
         self.command.arg("--").arg(self.program).args(self.args);
         let said = said(&mut self.command);
