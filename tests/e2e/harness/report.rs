@@ -13,8 +13,11 @@ pub struct Line<'a>(pub &'a Value);
 
 impl Report {
     pub fn read(path: &Path) -> Report {
-        let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Report(serde_json::from_str(&text).expect("JSON"))
+        Report::parse(&std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+    }
+
+    pub fn parse(text: &str) -> Report {
+        Report(serde_json::from_str(text).expect("JSON"))
     }
 
     pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
