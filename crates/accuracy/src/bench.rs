@@ -4,9 +4,9 @@ use crate::command::finish;
 use crate::statistics::median;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -58,7 +58,9 @@ pub struct Bench {
     place: tempfile::TempDir,
     built: AtomicUsize,
     /// The host's time of simulated runs.
-    seconds: Cell<f64>,
+    seconds: Mutex<f64>,
+    /// Public packages are built in folders that their programs share, one at a time.
+    packages: Mutex<()>,
 }
 
 /// One compiled workload.
@@ -89,12 +91,20 @@ impl Bench {
     pub fn new(corefold: &Path, sources: &Path) -> Result<Bench> {
         let corefold = corefold.canonicalize().with_context(|| format!("no {}: make build", corefold.display()))?;
         let place = tempfile::tempdir().context("no place for temporary files")?;
-        Ok(Bench { corefold, sources: sources.to_owned(), place, built: AtomicUsize::new(0), seconds: Cell::new(0.0) })
+        let sources = sources.to_owned();
+        Ok(Bench {
+            corefold,
+            sources,
+            place,
+            built: AtomicUsize::new(0),
+            seconds: Mutex::default(),
+            packages: Mutex::default(),
+        })
     }
 
     /// What simulated runs have taken of the host since the last call.
     pub fn take_seconds(&self) -> f64 {
-        self.seconds.replace(0.0)
+        std::mem::take(&mut *self.seconds.lock().expect("nobody panics with it"))
     }
 
     /// A place for a file of this name.
@@ -156,7 +166,7 @@ impl Bench {
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let begun = Instant::now();
         let output = finish(command)?;
-        self.seconds.set(self.seconds.get() + begun.elapsed().as_secs_f64());
+        *self.seconds.lock().expect("nobody panics with it") += begun.elapsed().as_secs_f64();
         let report: Value = serde_json::from_slice(&output.stdout)?;
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);
@@ -180,7 +190,11 @@ impl Bench {
         let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
         let mut command = Command::new(&self.corefold);
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
-        command.args(["--cpus", cpus, "--timeout", "300", "--"]).arg(program).args(arguments.split_whitespace());
+        // Others run beside it: `side_by_side`.
+        command
+            .args(["--cpus", cpus, "--jobs", "1", "--timeout", "300", "--"])
+            .arg(program)
+            .args(arguments.split_whitespace());
         Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))
     }
 
@@ -223,6 +237,7 @@ impl Bench {
 
     /// A program of a public package, built by its own makefile; the package is unpacked and configured once.
     pub fn build_public(&self, suite: &str, prepare: Option<&str>, directory: &str, program: &str) -> Result<PathBuf> {
+        let _one = self.packages.lock().expect("nobody panics with it");
         let source = self.file(suite);
         if !source.exists() {
             crate::packages::configure(&self.corefold, &self.sources, suite, prepare, &source)?;

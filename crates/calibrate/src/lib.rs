@@ -182,10 +182,16 @@ fn between(clock: Clock, t: &Topology) -> Vec<Figure> {
             "by a core of another socket",
         ));
     }
+    keep_transfers(&mut figures, clock.ns_of_cycles(1.0));
     if let Some((a, b)) = near {
         tenure(&mut figures, clock, a, b);
     }
     figures
+}
+
+/// A pass in which lines of a CPU's own took as long as another's says nothing of transfers: other work ran beside it.
+fn keep_transfers(figures: &mut Vec<Figure>, cycle: f64) {
+    figures.retain(|figure| figure.value >= cycle);
 }
 
 const NEAREST: [&str; 3] = ["latency.cluster_modified", "latency.local_modified", "latency.remote_modified"];
@@ -263,8 +269,8 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
             figures.push(Figure::estimated(key, unit, value, from));
         }
     };
-    let few = "not measured: this process may use too few CPUs; as on server processors since 2017";
-    unless("latency.smt", "ns", 1.0, "not measured: no two CPUs of one core may be used");
+    let few = "not measured: too few CPUs, or other work on them; as on server processors since 2017";
+    unless("latency.smt", "ns", 1.0, "not measured: no two CPUs of one core may be used, or other work on them");
     unless("latency.local_clean", "ns", 29.0, few);
     unless("latency.local_modified", "ns", 45.0, few);
     unless(
@@ -386,6 +392,19 @@ mod tests {
         for key in ["latency.local_modified", "latency.request_percent", "latency.spread"] {
             assert!(figure::value(&figures, key).is_some_and(|value| value > 0.0), "{key}");
         }
+    }
+
+    #[test]
+    fn what_takes_less_than_a_cycle_is_no_transfer() {
+        let mut figures: Vec<Figure> =
+            [("latency.local_clean", 0.0), ("load, modified", 0.3), ("latency.local_modified", 40.0)]
+                .into_iter()
+                .map(|(key, ns)| Figure::read(key, "ns", ns, "x"))
+                .collect();
+        keep_transfers(&mut figures, 0.5);
+        assert_eq!(figures.iter().map(|figure| figure.key).collect::<Vec<_>>(), ["latency.local_modified"]);
+        estimates(&mut figures, &Topology { cpus: vec![topology::Cpu::default()], caches: [None; 3] });
+        assert!(figure::value(&figures, "latency.local_clean").is_some_and(|ns| ns > 1.0));
     }
 
     #[test]

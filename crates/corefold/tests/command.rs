@@ -44,7 +44,7 @@ fn this_host_is_measured_and_simulated() {
     let home = "XDG_CONFIG_HOME=$PWD/config";
     let before = place.sh(&format!("{home} '{}' machine show host", corefold()));
     assert_eq!((before.code, before.err.contains("corefold machine calibrate")), (Some(2), true), "{}", before.err);
-    let said = place.sh(&format!("{home} '{}' machine calibrate --passes 2", corefold()));
+    let said = place.sh(&format!("{home} '{}' machine calibrate --passes 4", corefold()));
     assert_eq!(said.code, Some(0), "{}", said.err);
     for key in ["core.rmw", "latency.local_modified", "core.store_buffer", "system.wake", "L1 hit"] {
         assert!(said.out.lines().any(|l| l.starts_with(key)), "{key}: {}", said.out);
