@@ -9,7 +9,8 @@ BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 ENGINE = -p corefold-engine
 # Tests are compiled by clippy, whose lints so cost no compilation of their own; in cargo's configuration, as programs that tests
 # start would inherit the environment.
-TEST = $(CARGO) test --locked --config 'build.rustc-workspace-wrapper="clippy-driver"' --config 'build.rustflags=["-Dwarnings"]'
+LINTED = --locked --config 'build.rustc-workspace-wrapper="clippy-driver"' --config 'build.rustflags=["-Dwarnings"]'
+TEST = $(CARGO) test $(LINTED)
 # One test more than cores at a time: some wait for programs that sleep.
 E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(TEST) -p corefold-tests
 
@@ -40,7 +41,9 @@ test:
 # At once, as none keeps two cores busy all the time: cargo locks the folders of the two profiles apart, and a folder while it
 # builds. Make's job server (+) shares the cores between the compilers.
 .PHONY: unit-tests e2e-programs release kit-programs
+# Tests of a program with none in a folder `tests` do not compile the program itself: all targets first.
 unit-tests:
+	+$(CARGO) build $(LINTED) --all-targets
 	+$(TEST)
 e2e-programs:
 	+$(E2E) --no-run
