@@ -33,13 +33,14 @@ fn native() -> Program {
 fn curve(mode: &str) -> Report {
     let run = Simulation::of(&simulated()).cpus("1,8,80").args(&format!("{{cpus}} {mode}")).run();
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
-    for cpus in [1, 8, 80] {
+    let expected = [1, 8, 80].map(|cpus| {
         let args = format!("{cpus} {mode}");
         let expected = printed_natively(&native(), &args);
         assert!(expected.contains("10000 found"), "{expected}");
         assert_eq!(printed_natively(&simulated(), &args), expected, "{args}, instrumented but not simulated");
-        assert!(run.printed().contains(&expected), "{args}, simulated: {}", run.printed());
-    }
+        format!("--- output at {cpus} CPU{} ---\n{expected}---\n", if cpus == 1 { "" } else { "s" })
+    });
+    assert_eq!(run.printed(), expected.concat(), "{mode}, simulated");
     run.report()
 }
 

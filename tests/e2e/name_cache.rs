@@ -49,8 +49,8 @@ fn transfers(report: &Report, cpus: u64) -> u64 {
 fn a_hit_moves_no_line() {
     let Some(program) = cache_program("bench/walk.c", SCALED, &[]) else { return };
     for what in ["different", "same", "missing", "open"] {
-        let report = walks(&program, what, "2,80", 40);
-        for cpus in [2, 80] {
+        let report = walks(&program, what, "2,8,80", if stress() { 100 } else { 40 });
+        for cpus in [2, 8, 80] {
             let moved = transfers(&report, cpus);
             assert_eq!(moved, 0, "{what}: {moved} transfers at {cpus} CPUs");
         }
