@@ -69,7 +69,7 @@ fn end(why: End) -> ! {
 }
 
 fn stack_of(fiber: usize) -> Vec<u64> {
-    let top = if fiber == running_fiber() { hot!().frames } else { FIBERS[fiber].frames.get() };
+    let top = if fiber == running_fiber() { hot().frames.get() } else { FIBERS[fiber].frames.get() };
     FIBERS[fiber].calls(top).take(64).collect()
 }
 
@@ -153,7 +153,7 @@ fn running(pc: u64) -> Vec<Running> {
 }
 
 extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     // SAFETY: the kernel passes it for SA_SIGINFO handlers.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let at = registers[libc::REG_RIP as usize] as u64;
@@ -170,7 +170,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         unseen(at + 1, registers[libc::REG_RSP as usize] as u64);
     }
     ASKED_AT.store(clock, Ordering::Relaxed);
-    hot!().limit = 0;
+    hot().limit.set(0);
     ask_again(A_SECOND_US);
 }
 

@@ -78,26 +78,26 @@ pub fn begin(launch: Launch) {
 /// Nothing is simulated from here on: the process is about to end.
 pub fn end() {
     ACTIVE.store(false, Ordering::Relaxed);
-    hot!().limit = u64::MAX;
+    hot().limit.set(u64::MAX);
 }
 
 /// The running CPU's clock.
 #[inline]
 pub fn now() -> Ticks {
-    hot!().clock
+    hot().clock.get()
 }
 
 /// Charges the running fiber so many cycles of compute, as on a core without a busy SMT sibling.
 #[inline]
 pub fn charge(cycles: u32) {
-    hot!().clock += computed(cycles);
-    hot!().called = 1;
+    hot().spend(computed(cycles));
+    hot().called.set(1);
 }
 
 /// How long that takes now: longer beside a busy SMT sibling, as for basic blocks.
 #[inline]
 pub fn computed(cycles: u32) -> Ticks {
-    if hot!().cost_half == 0 { ticks(cycles) } else { beside_sibling(ticks(cycles)) }
+    if hot().cost_half.get() == 0 { ticks(cycles) } else { beside_sibling(ticks(cycles)) }
 }
 
 /// The same where all hardware threads of the core are busy.

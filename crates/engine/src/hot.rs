@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hot state of the running fiber: all that hooks touch which are compiled in, or written in assembly.
+use core::cell::Cell;
 use core::mem::offset_of;
 use corefold_block::inline;
 use corefold_sim::Lease;
@@ -14,19 +15,19 @@ pub struct Hot {
     /// The simulator's part.
     pub lease: Lease,
     /// Top of the running fiber's stack of return addresses.
-    pub frames: *mut u64,
+    pub frames: Cell<*mut u64>,
     /// 8, or 0 while nothing is simulated: threads may then run at once, and must not move `frames`.
-    pub frame_step: u64,
+    pub frame_step: Cell<u64>,
     /// Set by every store: a loop that stores is working, not spinning. [`WROTE`] or [`TRIED`], or 0.
-    pub wrote: u8,
+    pub wrote: Cell<u8>,
     /// Set by whatever the runtime does for the program between two reads of a spin, except its hooks.
-    pub called: u8,
+    pub called: Cell<u8>,
     /// Where the running fiber's next read saves its registers, if that is requested.
-    pub captured: *mut Captured,
+    pub captured: Cell<*mut Captured>,
     /// 1 while the running thread is traced.
-    pub traced: u8,
+    pub traced: Cell<u8>,
     /// 1 if objects are simulated elsewhere than they lie ([`crate::storage::relayout`]).
-    pub relaid: u8,
+    pub relaid: Cell<u8>,
 }
 
 impl core::ops::Deref for Hot {
@@ -34,13 +35,6 @@ impl core::ops::Deref for Hot {
     #[inline]
     fn deref(&self) -> &Lease {
         &self.lease
-    }
-}
-
-impl core::ops::DerefMut for Hot {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Lease {
-        &mut self.lease
     }
 }
 
@@ -101,10 +95,10 @@ const _: () = {
 pub fn map() -> bool {
     let mapped = crate::sys::map_at(HOT, 4096);
     if mapped {
-        let hot = hot!();
-        hot.limit = u64::MAX;
-        hot.frames = &raw mut IDLE_FRAME as *mut u64;
-        hot.captured = &raw mut IDLE_CAPTURED;
+        let hot = hot();
+        hot.limit.set(u64::MAX);
+        hot.frames.set(&raw mut IDLE_FRAME as *mut u64);
+        hot.captured.set(&raw mut IDLE_CAPTURED);
     }
     mapped
 }
@@ -115,10 +109,9 @@ static mut IDLE_FRAME: [u64; 2] = [0; 2];
 static mut IDLE_CAPTURED: Captured =
     Captured { state: 0, registers: [0; 7], others: 0, restored: 0, comes_round: 0, watched: 0 };
 
-macro_rules! hot {
-    () => {
-        // SAFETY: only the carrier thread runs simulated code, and hooks do not nest.
-        unsafe { &mut *(crate::hot::HOT as *mut crate::hot::Hot) }
-    };
+/// The hot state.
+#[inline(always)]
+pub fn hot() -> &'static Hot {
+    // SAFETY: mapped before anything asks for it, never unmapped, all of it cells, and only the carrier touches it.
+    unsafe { &*(HOT as *const Hot) }
 }
-pub(crate) use hot;

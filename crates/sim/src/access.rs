@@ -15,7 +15,7 @@ impl Sim {
     #[inline]
     pub(crate) fn access<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -24,7 +24,7 @@ impl Sim {
         let (cpu, waits) = (event.access.cpu, event.access.kind == Kind::Rmw);
         if event.phase == Phase::Earlier {
             self.catch_up(lease, cpu);
-            event.asked = lease.clock;
+            event.asked = lease.clock.get();
             if !self.model.is_idle(cpu) {
                 self.finish_earlier(lease, world, &event.access, effects);
             }
@@ -35,7 +35,7 @@ impl Sim {
             }
         }
         if event.phase == Phase::Drained {
-            self.flush(world, lease.clock, effects);
+            self.flush(world, lease.clock.get(), effects);
             if !self.await_own_stores(lease, world, cpu, effects) {
                 return Part::Others;
             }
@@ -44,7 +44,7 @@ impl Sim {
         if event.phase == Phase::Order {
             event.phase = Phase::Access;
             let tag = *world.tag(event.access.address);
-            if others_know(tag, cpu) && !self.may_go_first(tag, &event.access, lease.clock) {
+            if others_know(tag, cpu) && !self.may_go_first(tag, &event.access, lease.clock.get()) {
                 return Part::Others;
             }
         }
@@ -53,20 +53,20 @@ impl Sim {
         Part::Over
     }
 
-    fn ask_model<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, event: &Event, effects: &mut Effects) {
+    fn ask_model<W: Memory + Tags>(&mut self, lease: &Lease, world: &mut W, event: &Event, effects: &mut Effects) {
         let Access { cpu, address, kind, .. } = event.access;
         // Stores that are due commit before it: whether they still have their lines is told by how things are now.
-        self.flush(world, self.shown(lease.clock), effects);
+        self.flush(world, self.shown(lease.clock.get()), effects);
         effects.retries_before = self.retries.len() as u16;
         // Only now that the CPUs behind have run: until here the owner may have stored to it.
         let shared = self.model.shared_lines();
         self.reveal(world, address, cpu);
         // In place: a copy has to wait until its parts are stored.
-        effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock);
+        effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock.get());
         if effects.outcome.transfer.is_some() || kind.writes() {
-            self.requested(address, lease.clock, effects);
+            self.requested(address, lease.clock.get(), effects);
             if let Some(other) = self.model.pair_of(address, &effects.outcome) {
-                self.prefetch(world, other, cpu, lease.clock, effects);
+                self.prefetch(world, other, cpu, lease.clock.get(), effects);
             }
         }
         if self.model.any_left() {
@@ -75,17 +75,17 @@ impl Sim {
         if self.model.shared_lines() != shared {
             effects.set(Effects::SHARED);
         }
-        lease.clock = effects.outcome.done;
-        if lease.clock >= self.sibling_changes() {
+        lease.clock.set(effects.outcome.done);
+        if lease.clock.get() >= self.sibling_changes() {
             effects.set(Effects::LIMIT);
         }
         self.collect_waits(world, cpu, effects);
         let window = self.model.window();
         let run_ahead = &mut self.cpus[cpu as usize].run_ahead;
         if kind == Kind::Rmw && effects.outcome.stall > 0 {
-            run_ahead.waited(effects.outcome.stall, window, lease.clock);
+            run_ahead.waited(effects.outcome.stall, window, lease.clock.get());
         } else {
-            run_ahead.passed(lease.clock);
+            run_ahead.passed(lease.clock.get());
         }
         effects.accessed(event.asked, *world.tag(address));
     }
@@ -98,33 +98,33 @@ impl Sim {
     #[inline]
     pub fn refill<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         access: &Access,
         effects: &mut Effects,
     ) -> bool {
         let cpu = access.cpu;
         let tag = *world.tag(access.address);
-        if !tag.has_left_of(lease.tag) || self.cpus[cpu as usize].run_ahead.is_ahead() {
+        if !tag.has_left_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
             return false;
         }
-        let asked = lease.clock;
+        let asked = lease.clock.get();
         if !self.model.let_go(cpu, asked) {
             self.finish_earlier(lease, world, access, effects);
-            if lease.clock != asked {
-                lease.clock = self.model.retire(cpu, lease.clock);
+            if lease.clock.get() != asked {
+                lease.clock.set(self.model.retire(cpu, lease.clock.get()));
             }
         }
-        effects.outcome = self.model.fetch_own(world.tag(access.address), access, lease.clock);
+        effects.outcome = self.model.fetch_own(world.tag(access.address), access, lease.clock.get());
         if let Some(other) = self.model.pair_of(access.address, &effects.outcome)
-            && !world.tag(other).is_of(lease.tag)
+            && !world.tag(other).is_of(lease.tag.get())
         {
-            self.prefetch(world, other, cpu, lease.clock, effects);
+            self.prefetch(world, other, cpu, lease.clock.get(), effects);
         }
         if self.model.any_left() {
             self.mark_left(world, cpu, access.kind);
         }
-        lease.clock = effects.outcome.done;
+        lease.clock.set(effects.outcome.done);
         self.collect_waits(world, cpu, effects);
         effects.accessed(asked, *world.tag(access.address));
         true
@@ -132,10 +132,10 @@ impl Sim {
 
     /// The part of the computation since the last access that overlapped with a locked operation's wait takes no time.
     #[inline]
-    pub(crate) fn catch_up(&mut self, lease: &mut Lease, cpu: u32) {
+    pub(crate) fn catch_up(&mut self, lease: &Lease, cpu: u32) {
         let run_ahead = &mut self.cpus[cpu as usize].run_ahead;
         if run_ahead.is_ahead() {
-            lease.clock = run_ahead.catch_up(lease.clock);
+            lease.clock.set(run_ahead.catch_up(lease.clock.get()));
         }
     }
 
@@ -146,13 +146,13 @@ impl Sim {
     /// Completes the CPU's outstanding accesses as far as this one has to wait for them.
     fn finish_earlier<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         access: &Access,
         effects: &mut Effects,
     ) {
-        let (cpu, before) = (access.cpu, lease.clock);
-        lease.clock = match access.kind {
+        let (cpu, before) = (access.cpu, lease.clock.get());
+        let clock = match access.kind {
             Kind::Rmw => self.model.drain(cpu, before),
             Kind::Load | Kind::LoadAwaited => {
                 let now = self.model.retire(cpu, before);
@@ -160,6 +160,7 @@ impl Sim {
             }
             Kind::Store | Kind::AtomicStore => self.model.retire(cpu, before),
         };
+        lease.clock.set(clock);
         self.collect_waits(world, cpu, effects);
     }
 
@@ -247,15 +248,9 @@ impl Sim {
     }
 
     /// Waits until a store of the running CPU takes effect; the CPUs behind go first.
-    pub(crate) fn await_store(
-        &mut self,
-        lease: &mut Lease,
-        world: &mut impl Tags,
-        store: &Store,
-        effects: &mut Effects,
-    ) {
-        let stall = store.effect.saturating_sub(lease.clock);
-        lease.clock += stall;
+    pub(crate) fn await_store(&mut self, lease: &Lease, world: &mut impl Tags, store: &Store, effects: &mut Effects) {
+        let stall = store.effect.saturating_sub(lease.clock.get());
+        lease.spend(stall);
         self.model.stands_still(self.cpu as u32, stall);
         self.wait(world, Blame { address: store.address, origin: store.origin(), stall }, effects);
     }
@@ -264,7 +259,7 @@ impl Sim {
     /// so that it comes later.
     pub(crate) fn await_line<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &Event,
         effects: &mut Effects,
@@ -275,10 +270,12 @@ impl Sim {
         }
         loop {
             // Stores that are due commit before the line's state of later is looked at.
-            self.flush(world, self.shown(lease.clock), effects);
-            let Some(until) = self.model.postponed(*world.tag(address), cpu, lease.clock) else { return Part::Over };
-            let stall = until - lease.clock;
-            lease.clock = until;
+            self.flush(world, self.shown(lease.clock.get()), effects);
+            let Some(until) = self.model.postponed(*world.tag(address), cpu, lease.clock.get()) else {
+                return Part::Over;
+            };
+            let stall = until - lease.clock.get();
+            lease.clock.set(until);
             self.wait(world, Blame { address, origin, stall }, effects);
             if kind == Kind::Rmw {
                 let window = self.model.window();
@@ -293,16 +290,16 @@ impl Sim {
     /// Waits until the store buffer has room for one more store. What is in the way may have to ask for its line again.
     pub(crate) fn await_room<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         cpu: u32,
         effects: &mut Effects,
     ) -> Part {
         loop {
-            self.flush(world, self.shown(lease.clock), effects);
+            self.flush(world, self.shown(lease.clock.get()), effects);
             let Some(store) = self.stores.in_the_way(cpu) else { return Part::Over };
             self.await_store(lease, world, &store, effects);
-            if !self.is_last(lease.clock) {
+            if !self.is_last(lease.clock.get()) {
                 return Part::Others;
             }
         }
@@ -312,17 +309,17 @@ impl Sim {
     /// Returns whether they have; otherwise others go first.
     pub(crate) fn await_own_stores<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         cpu: u32,
         effects: &mut Effects,
     ) -> bool {
         while let Some(store) = self.stores.last(cpu) {
             self.await_store(lease, world, &store, effects);
-            if !self.is_last(lease.clock) {
+            if !self.is_last(lease.clock.get()) {
                 return false;
             }
-            self.flush(world, lease.clock, effects);
+            self.flush(world, lease.clock.get(), effects);
         }
         true
     }

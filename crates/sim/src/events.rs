@@ -8,7 +8,7 @@ use corefold_model::{Kind, Tag};
 impl Sim {
     /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
     /// ([`Sim::next`]), and then the same event is to be passed again.
-    pub fn event<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, event: &mut Event) -> Effects {
+    pub fn event<W: Memory + Tags>(&mut self, lease: &Lease, world: &mut W, event: &mut Event) -> Effects {
         let mut effects = Effects::default();
         self.event_into(lease, world, event, &mut effects);
         effects
@@ -18,7 +18,7 @@ impl Sim {
     #[inline(always)]
     pub fn event_into<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -56,28 +56,28 @@ impl Sim {
     #[inline]
     fn is_quiet<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
     ) -> Option<bool> {
         let (cpu, address) = (event.access.cpu, event.access.address);
         if event.phase == Phase::Quiet {
-            return Some(self.model.quiet_read(*world.tag(address), cpu, lease.clock));
+            return Some(self.model.quiet_read(*world.tag(address), cpu, lease.clock.get()));
         }
-        let may_be_old = event.may_be_old && self.within_slack(lease.clock);
+        let may_be_old = event.may_be_old && self.within_slack(lease.clock.get());
         self.catch_up(lease, cpu);
         if !self.model.is_idle(cpu) {
-            lease.clock = self.model.retire(cpu, lease.clock);
-            self.cpus[cpu as usize].run_ahead.passed(lease.clock);
+            lease.clock.set(self.model.retire(cpu, lease.clock.get()));
+            self.cpus[cpu as usize].run_ahead.passed(lease.clock.get());
             self.collect_waits(world, cpu, effects);
         }
-        self.flush(world, self.shown(lease.clock), effects);
+        self.flush(world, self.shown(lease.clock.get()), effects);
         let tag = *world.tag(address);
-        if !self.model.quiet_read(tag, cpu, lease.clock) {
+        if !self.model.quiet_read(tag, cpu, lease.clock.get()) {
             return Some(false);
         }
-        if may_be_old || self.is_last(lease.clock) || self.may_run_ahead(tag, &event.access, lease.clock) {
+        if may_be_old || self.is_last(lease.clock.get()) || self.may_run_ahead(tag, &event.access, lease.clock.get()) {
             return Some(true);
         }
         event.phase = Phase::Quiet;
@@ -86,7 +86,7 @@ impl Sim {
 
     fn timed<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -99,7 +99,7 @@ impl Sim {
 
     fn load<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -120,7 +120,7 @@ impl Sim {
     #[inline]
     fn atomic_load<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -142,15 +142,15 @@ impl Sim {
         if !matches!(event.phase, Phase::Over | Phase::After) {
             // The clock of the access's begin, which what it waits for may move.
             if event.phase == Phase::Earlier {
-                event.mark = lease.clock;
+                event.mark = lease.clock.get();
             }
             if let Part::Others = self.access(lease, world, event, effects) {
                 return Part::Others;
             }
-            if lease.clock > event.mark {
+            if lease.clock.get() > event.mark {
                 event.waits = event.awaited;
                 // The value is that of now: the CPU that had the line before may still be behind in virtual time.
-                if !self.is_last(lease.clock) {
+                if !self.is_last(lease.clock.get()) {
                     return Part::Others;
                 }
             }
@@ -159,7 +159,7 @@ impl Sim {
             return Part::Others;
         }
         event.phase = Phase::Over;
-        self.flush(world, self.shown(lease.clock), effects);
+        self.flush(world, self.shown(lease.clock.get()), effects);
         self.found(world, event, effects);
         Part::Over
     }
@@ -173,7 +173,7 @@ impl Sim {
 
     fn store<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -189,14 +189,14 @@ impl Sim {
             }
             event.mark = effects.outcome.effect;
             // It has waited since CPUs that are behind went first, as for a line on its way to a sibling, who may have stored.
-            let waited = lease.clock > event.asked && others_know(event.before, cpu);
-            if waited && !self.is_last(lease.clock) {
+            let waited = lease.clock.get() > event.asked && others_know(event.before, cpu);
+            if waited && !self.is_last(lease.clock.get()) {
                 return Part::Others;
             }
         }
         // Stores that are due commit before it, also those to these bytes.
-        self.flush(world, self.shown(lease.clock), effects);
-        let mut seen = lease.clock;
+        self.flush(world, self.shown(lease.clock.get()), effects);
+        let mut seen = lease.clock.get();
         if self.stores.any_of(cpu) {
             let bytes = address..address + u64::from(event.access.size);
             let (pc, ..) = crate::parts(event.access.origin);
@@ -212,7 +212,7 @@ impl Sim {
 
     fn atomic_store<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         value: u64,
@@ -240,9 +240,9 @@ impl Sim {
             .delays
             .as_mut()
             .and_then(|delays| delays.stored())
-            .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock) + longer));
+            .map_or(at, |longer| self.model.hold_store(&event.access, at.max(lease.clock.get()) + longer));
         let effect = effect.max(self.stores.not_before);
-        if effect <= lease.clock && !self.stores.any_of(cpu) {
+        if effect <= lease.clock.get() && !self.stores.any_of(cpu) {
             world.write(address, size, value);
         } else {
             keep_clean(world.tag(address), cpu, event.before);
@@ -254,7 +254,7 @@ impl Sim {
 
     fn update<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -268,10 +268,10 @@ impl Sim {
             }
             let outcome = &effects.outcome;
             event.mark = outcome.done - outcome.effect;
-            lease.clock -= event.mark;
+            lease.clock.set(lease.clock.get() - event.mark);
             // It takes effect when the line has arrived; CPUs that are behind run first.
             event.waits = outcome.transfer.is_some() || outcome.stall > 0;
-            if event.waits && !self.is_last(lease.clock) {
+            if event.waits && !self.is_last(lease.clock.get()) {
                 return Part::Others;
             }
         }
@@ -280,15 +280,15 @@ impl Sim {
         }
         event.phase = Phase::Over;
         // It finds what has committed when it takes effect, not what commits while it holds the line: a sibling's store.
-        self.flush(world, self.shown(lease.clock), effects);
-        lease.clock += event.mark;
+        self.flush(world, self.shown(lease.clock.get()), effects);
+        lease.spend(event.mark);
         self.found(world, event, effects);
         Part::Over
     }
 
     fn full_fence<W: Memory + Tags>(
         &mut self,
-        lease: &mut Lease,
+        lease: &Lease,
         world: &mut W,
         event: &mut Event,
         effects: &mut Effects,
@@ -297,17 +297,17 @@ impl Sim {
         if event.phase == Phase::Begin {
             self.catch_up(lease, cpu);
             self.cpus[cpu as usize].run_ahead.lost();
-            lease.clock = self.model.drain(cpu, lease.clock);
+            lease.clock.set(self.model.drain(cpu, lease.clock.get()));
             self.collect_waits(world, cpu, effects);
             event.phase = Phase::Drained;
         } else {
-            self.flush(world, lease.clock, effects);
+            self.flush(world, lease.clock.get(), effects);
         }
         if !self.await_own_stores(lease, world, cpu, effects) {
             return Part::Others;
         }
         event.phase = Phase::Over;
-        lease.clock += self.fence;
+        lease.spend(self.fence);
         Part::Over
     }
 }

@@ -8,24 +8,37 @@
 //! - Tags change only in events of the running CPU, and the lease only between them.
 //!
 //! Tags that no line has (of a seed's schedule, of a traced thread) make every access an event; a limit of 0, every block.
+use core::cell::Cell;
 use corefold_model::{Tag, Ticks};
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
     /// Of the running CPU's own lines, unmodified; 0 (an untouched line's tag) while nothing is simulated.
-    pub tag: u32,
+    pub tag: Cell<u32>,
     /// Of those that it has modified.
-    pub tag_dirty: u32,
+    pub tag_dirty: Cell<u32>,
     /// 0, or 2 while a sibling of the CPU is busy: which half of a block's cost counts.
-    pub cost_half: u64,
+    pub cost_half: Cell<u64>,
     /// The running CPU's clock.
-    pub clock: Ticks,
+    pub clock: Cell<Ticks>,
     /// The clock from which on basic blocks are events.
-    pub limit: Ticks,
+    pub limit: Cell<Ticks>,
 }
 
 impl Lease {
+    /// The clock moves on.
+    #[inline]
+    pub fn spend(&self, ticks: Ticks) {
+        self.clock.set(self.clock.get() + ticks);
+    }
+
+    #[inline]
+    pub fn set_tags(&self, (tag, tag_dirty): (u32, u32)) {
+        self.tag.set(tag);
+        self.tag_dirty.set(tag_dirty);
+    }
+
     /// In place of both tags: bit 0 is in no clean tag, and there is no CPU of this number.
     pub const NO_TAG: u32 = u32::MAX;
     /// In place of the clean tag alone: every read is an event, as a spin's reads are being collected.

@@ -162,14 +162,14 @@ impl Sim {
 
     /// `cpu` is the running one from now on, at `clock`.
     #[inline]
-    pub fn run(&mut self, cpu: usize, clock: Ticks, lease: &mut Lease) {
+    pub fn run(&mut self, cpu: usize, clock: Ticks, lease: &Lease) {
         self.cpu = cpu;
-        lease.clock = clock;
+        lease.clock.set(clock);
         self.use_tags(lease);
     }
 
     /// The same where nothing else keeps memory from changing: it shows the CPU's view, and stores that are due commit.
-    pub fn switch<W: Memory + Tags>(&mut self, lease: &mut Lease, world: &mut W, cpu: usize, clock: Ticks) -> Effects {
+    pub fn switch<W: Memory + Tags>(&mut self, lease: &Lease, world: &mut W, cpu: usize, clock: Ticks) -> Effects {
         self.run(cpu, clock, lease);
         self.stores.change_view(world, cpu as u32);
         let effects = self.commit_until(world, clock);
@@ -179,22 +179,22 @@ impl Sim {
 
     /// The lease's tags are those of the running CPU.
     #[inline]
-    pub fn use_tags(&self, lease: &mut Lease) {
-        (lease.tag, lease.tag_dirty) = self.cpus[self.cpu].tags;
+    pub fn use_tags(&self, lease: &Lease) {
+        lease.set_tags(self.cpus[self.cpu].tags);
     }
 
     /// Makes every plain read of the running CPU an event, or not any more.
-    pub fn show_reads(&mut self, all: bool, lease: &mut Lease) {
+    pub fn show_reads(&mut self, all: bool, lease: &Lease) {
         let own = Tag::private_clean(self.cpu as u32).bits();
-        lease.tag = if all { Lease::READS_SHOWN } else { own };
-        self.cpus[self.cpu].tags.0 = lease.tag;
+        lease.tag.set(if all { Lease::READS_SHOWN } else { own });
+        self.cpus[self.cpu].tags.0 = lease.tag.get();
     }
 
     /// Makes every plain store of the running CPU an event, or not any more.
-    pub fn show_stores(&mut self, all: bool, lease: &mut Lease) {
+    pub fn show_stores(&mut self, all: bool, lease: &Lease) {
         let own = Tag::private_dirty(self.cpu as u32).bits();
-        lease.tag_dirty = if all { Lease::NO_TAG } else { own };
-        self.cpus[self.cpu].tags.1 = lease.tag_dirty;
+        lease.tag_dirty.set(if all { Lease::NO_TAG } else { own });
+        self.cpus[self.cpu].tags.1 = lease.tag_dirty.get();
     }
 
     /// No other CPU and no timer is behind the running CPU.
@@ -277,9 +277,9 @@ impl Sim {
     }
 
     /// Recomputes when the running thread's next event is due, which is at once if that is `urgent`.
-    pub fn set_limit(&mut self, lease: &mut Lease, urgent: bool) {
-        let (busy, change) = self.beside(lease.clock);
-        lease.cost_half = if busy { 2 } else { 0 };
+    pub fn set_limit(&mut self, lease: &Lease, urgent: bool) {
+        let (busy, change) = self.beside(lease.clock.get());
+        lease.cost_half.set(if busy { 2 } else { 0 });
         self.sibling_changes = change;
         let cpu = &self.cpus[self.cpu];
         let ahead = self.others().min(self.timers.next()).saturating_add(self.slack);
@@ -289,8 +289,8 @@ impl Sim {
     }
 
     /// A sample was taken: the next one may be due before anything else.
-    pub fn sampled(&self, lease: &mut Lease) {
-        lease.limit = self.looks_up.min(self.cpus[self.cpu].next_sample);
+    pub fn sampled(&self, lease: &Lease) {
+        lease.limit.set(self.looks_up.min(self.cpus[self.cpu].next_sample));
     }
 
     /// Is more than a sample due?

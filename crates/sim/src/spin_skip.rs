@@ -111,11 +111,11 @@ impl Sim {
     /// The running CPU has just repeated its read: it begins to skip, for no longer than `longest`, nor than until a store that
     /// waits for one of the lines it watches takes effect. Returns whether it did; others run next, and then it has to read
     /// again.
-    pub fn skip(&mut self, lease: &mut Lease, tags: &mut impl Tags, spin: Spin, longest: Ticks) -> bool {
+    pub fn skip(&mut self, lease: &Lease, tags: &mut impl Tags, spin: Spin, longest: Ticks) -> bool {
         if self.step_by_step {
             return false;
         }
-        let (cpu, clock) = (self.cpu, lease.clock);
+        let (cpu, clock) = (self.cpu, lease.clock.get());
         let lines = spin.watches().map(|watched| watched.line);
         let mut ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
         for line in lines {
@@ -132,7 +132,7 @@ impl Sim {
         if turns == 0 || spin.period == 0 {
             return false;
         }
-        lease.clock = clock + turns * spin.period;
+        lease.clock.set(clock + turns * spin.period);
         self.skips.begin(cpu, Skip { since: clock, spin, disturbed: false });
         true
     }

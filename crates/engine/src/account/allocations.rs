@@ -10,7 +10,7 @@ pub fn site_number(pc: u64, size: u64, mapping: Option<Mapping>) -> u32 {
     let mut stack = [0; SITE_DEPTH];
     stack[0] = pc;
     let called_at = Some(current().called_at.get()).filter(|pc| *pc != 0);
-    let callers = called_at.into_iter().chain(current().calls(hot!().frames));
+    let callers = called_at.into_iter().chain(current().calls(hot().frames.get()));
     stack[1..].iter_mut().zip(callers).for_each(|(slot, pc)| *slot = pc);
     objects::site_number(stack, size, mapping)
 }

@@ -14,7 +14,7 @@ const CALLERS: usize = 8;
 
 /// The lock at `address` was taken now, after a wait that began at `since` (or none).
 pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
-    let now = hot!().clock;
+    let now = hot().clock.get();
     let thread = running_fiber() as u32;
     let wait = LOCKS.with(|locks| {
         let counted_from = locks.counted_from;
@@ -38,7 +38,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
 
 /// The running thread gives up to wait for the lock, which it has waited for since then: the time counts as any other wait.
 pub fn gave_up(address: u64, kind: LockKind, since: Ticks, pc: u64) {
-    let now = hot!().clock;
+    let now = hot().clock.get();
     let wait = LOCKS.with(|locks| {
         let wait = now.saturating_sub(since.max(locks.counted_from));
         let counts = &mut locks.of_kind(address, kind).counts;
@@ -52,7 +52,7 @@ pub fn gave_up(address: u64, kind: LockKind, since: Ticks, pc: u64) {
 /// libc's own code has waited since `since` for one of its locks, and has it until it returns. The stand-ins may know
 /// the lock already, by its name; and no call of ours says when it is released.
 pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
-    let now = hot!().clock;
+    let now = hot().clock.get();
     let wait = LOCKS.with(|locks| {
         let wait = now.saturating_sub(since.max(locks.counted_from));
         let known = locks.records.get(&address).is_some_and(|record| record.kind == LockKind::Library);
@@ -106,7 +106,7 @@ pub fn begins_anew(address: u64) {
 
 /// The lock was released now, by the running thread or, for some kinds, on behalf of another.
 pub fn released(address: u64) {
-    released_at(address, hot!().clock);
+    released_at(address, hot().clock.get());
 }
 
 /// The same by a store that takes effect at `time`.

@@ -14,8 +14,8 @@ const DEEPEST: usize = 64;
 /// Takes the samples that have come due on the running CPU; the code is at `pc`.
 pub fn take_due(pc: u64, what: What) {
     let due = sim(|sim| sim.cpus[sim.cpu].next_sample);
-    if hot!().clock >= due {
-        let next = take(pc, what, hot!().clock, due);
+    if hot().clock.get() >= due {
+        let next = take(pc, what, hot().clock.get(), due);
         sim(|sim| sim.cpus[sim.cpu].next_sample = next);
     }
 }
@@ -26,7 +26,7 @@ fn take(pc: u64, what: What, clock: Ticks, mut due: Ticks) -> Ticks {
     let fiber = current();
     // What the kernel does for a thread has no place of its own: the call that led there counts.
     let here = (pc != 0).then_some(pc);
-    let mut frames: Vec<u64> = here.into_iter().chain(fiber.calls(hot!().frames).take(DEEPEST)).collect();
+    let mut frames: Vec<u64> = here.into_iter().chain(fiber.calls(hot().frames.get()).take(DEEPEST)).collect();
     match frames.first_mut() {
         // The call of the hook, not what comes after it: the report takes the first frame as it is.
         Some(first) => *first -= 1,

@@ -84,7 +84,7 @@ fn interrupt(only: Option<usize>) {
     }
     let system = &launch().machine.system;
     // Waiting for the interrupt controller: a busy SMT sibling does not slow that down.
-    hot!().clock += ticks(system.interrupt_send) * targets.len() as u64;
+    hot().spend(ticks(system.interrupt_send) * targets.len() as u64);
     // The clock of a CPU that skips a spin is ahead, at its next read.
     targets.iter().for_each(|cpu| spin_skip::disturbed(*cpu, now()));
     let mut last = now();
@@ -92,6 +92,6 @@ fn interrupt(only: Option<usize>) {
         last = last.max(drained);
         drained + ticks(system.interrupt)
     });
-    hot!().clock = last + ticks(system.interrupt);
+    hot().clock.set(last + ticks(system.interrupt));
     sched::quiesce();
 }

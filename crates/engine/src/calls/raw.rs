@@ -146,7 +146,7 @@ extern "C" fn on_call(signal: c_int, information: *mut libc::siginfo_t, context:
         [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9].map(register);
     let result = if active() {
         let place =
-            innermost::calling(pc, register(libc::REG_RSP), current().calls(hot!().frames).next()).unwrap_or(pc);
+            innermost::calling(pc, register(libc::REG_RSP), current().calls(hot().frames.get()).next()).unwrap_or(pc);
         system_call::by_instruction(number, &arguments, place)
     } else {
         let [a, b, c, d, e, f] = arguments;

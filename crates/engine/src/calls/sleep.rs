@@ -75,12 +75,12 @@ fn outcome(nanoseconds: u64, left: *mut libc::timespec) -> c_int {
 }
 
 fn give_way() -> c_int {
-    let (called, begin) = (hot!().called, hot!().clock);
+    let (called, begin) = (hot().called.get(), hot().clock.get());
     sched::enter_kernel();
     if sim(|sim| sim.cpus[sim.cpu].ready.is_empty()) {
         // Nothing but time has passed: a spin that does this at each turn is steady, and may be skipped.
-        hot!().called = called;
-        current().spins.with(|spins| spins.rested(begin, hot!().clock));
+        hot().called.set(called);
+        current().spins.with(|spins| spins.rested(begin, hot().clock.get()));
     }
     sched::give_way(usize::MAX);
     0

@@ -13,7 +13,7 @@ pub fn cost(pc: u64) -> u64 {
     let entry = inline::cell_before(&Mapped, pc).unwrap_or(BLOCK_COSTS + (pc & BLOCK_MASK));
     // SAFETY: a cell of the program's own, or a place in the table, which covers every value of the mask.
     let cost = unsafe { (entry as *const u32).read() };
-    u64::from(cost >> (hot!().cost_half * 8) & 0xffff)
+    u64::from(cost >> (hot().cost_half.get() * 8) & 0xffff)
 }
 
 /// Whether the block at `pc` calls code that is not instrumented. Not for hot paths.

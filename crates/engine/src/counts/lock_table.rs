@@ -136,7 +136,7 @@ impl Locks {
             if record.begun[0].thread != thread {
                 record.begun[1] = record.begun[0];
             }
-            record.begun[0] = By { thread, at: hot!().clock };
+            record.begun[0] = By { thread, at: hot().clock.get() };
             self.spun[slot] = true;
         }
     }
@@ -154,7 +154,7 @@ impl Locks {
     /// What the running thread, which has spun on `word` since `begin`, has waited for: the queue, or the word if others spun
     /// on it as well.
     pub fn awaited(&mut self, word: u64, begin: Ticks, queue: Option<Queue>) -> u64 {
-        let by = By { thread: running_fiber() as u32, at: hot!().clock };
+        let by = By { thread: running_fiber() as u32, at: hot().clock.get() };
         let record = self.at(word, LockKind::SpunWord);
         let beside = |other: &By| other.thread != by.thread && other.at > begin;
         let alone = !record.begun.iter().chain([&record.ceased]).any(beside);
@@ -196,7 +196,7 @@ impl Locks {
         if record.kind != LockKind::SpunWord || record.begun[0].thread == NOBODY.thread {
             return false;
         }
-        let released = record.takes.updated(running_fiber() as u32, change, again, hot!().clock);
+        let released = record.takes.updated(running_fiber() as u32, change, again, hot().clock.get());
         // Two words of one slot: the filter lets stores to either pass.
         self.held[Self::slot(address)] |= record.takes.any();
         released
@@ -219,7 +219,7 @@ impl Locks {
 
     /// Forgets all counts: the region of interest begins. What is held stays held.
     pub fn clear(&mut self) {
-        let now = hot!().clock;
+        let now = hot().clock.get();
         self.counted_from = now;
         self.past.clear();
         self.records.retain(|_, r| !r.holders.is_empty() || r.kind == LockKind::SpunWord);

@@ -27,13 +27,13 @@ use corefold_sim::{Effects, Event, Lease, Memory, What, origin};
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
-    if !active() || (hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Read)) {
+    if !active() || (hot().traced.get() != 0 && trace::saw_plain(address, size, pc, AccessKind::Read)) {
         return;
     }
     if l1_refill::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
-    if hot!().tag == Lease::READS_SHOWN && read_in_turn(address, pc, size) {
+    if hot().tag.get() == Lease::READS_SHOWN && read_in_turn(address, pc, size) {
         return;
     }
     if shown::all_accesses() && delays::plain(address, size, pc, AccessKind::Read) {
@@ -65,8 +65,8 @@ pub extern "C" fn plain_write(address: u64, pc: u64, size: u64) {
     if !active() {
         return;
     }
-    hot!().wrote = 1;
-    if hot!().traced != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
+    hot().wrote.set(1);
+    if hot().traced.get() != 0 && trace::saw_plain(address, size, pc, AccessKind::Write) {
         return;
     }
     let own = || tag_of(address) == Tag::private_dirty(running_cpu());
@@ -100,7 +100,7 @@ pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> 
 pub fn issue(event: &mut Event) -> Effects {
     let mut effects = Effects::default();
     loop {
-        lend_sim().value.event_into(hot!(), &mut ProgramMemory, event, &mut effects);
+        lend_sim().value.event_into(hot(), &mut ProgramMemory, event, &mut effects);
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;
@@ -112,16 +112,16 @@ pub fn issue(event: &mut Event) -> Effects {
 /// Reads of any size and alignment, line by line.
 pub extern "C" fn range_read(address: u64, pc: u64, size: u64) {
     each_line(address, size, |address, size| {
-        if tag_of(address).bits() & !3 != hot!().tag {
+        if tag_of(address).bits() & !3 != hot().tag.get() {
             plain_read(address, pc, size);
         }
     });
 }
 
 pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
-    hot!().wrote = 1;
+    hot().wrote.set(1);
     each_line(address, size, |address, size| {
-        if tag_of(address).bits() != hot!().tag_dirty {
+        if tag_of(address).bits() != hot().tag_dirty.get() {
             plain_write(address, pc, size);
         }
     });
@@ -160,7 +160,7 @@ fn each_line(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
 
 #[inline]
 pub fn wrote() -> bool {
-    hot!().wrote != 0
+    hot().wrote.get() != 0
 }
 
 /// Asks for the time of one access of the running CPU, which is a part of something larger.
@@ -175,18 +175,18 @@ pub fn timed(address: u64, pc: u64, size: u32, kind: Kind, what: AccessKind) {
 fn ends_spin_by_store(address: u64, pc: u64) {
     if wrote() {
         let fiber = current();
-        if hot!().traced == 0 && fiber.spins.with(|spins| spins.stores_between(pc, address)) {
+        if hot().traced.get() == 0 && fiber.spins.with(|spins| spins.stores_between(pc, address)) {
             shown::show_stores(true);
         }
-        if hot!().wrote == TRIED {
+        if hot().wrote.get() == TRIED {
             fiber.spins.with(|spins| spins.goes_on_after_update(pc, address));
         }
         fiber.ends_spin();
-        match fiber.spins.with(|spins| spins.waits.tried(address)) && hot!().wrote == TRIED {
+        match fiber.spins.with(|spins| spins.waits.tried(address)) && hot().wrote.get() == TRIED {
             true => LOCKS.with(|locks| locks.not_taken(address)),
             false => fiber.ends_wait(),
         }
-        hot!().wrote = 0;
+        hot().wrote.set(0);
         perturb::worked();
     }
 }
@@ -201,7 +201,7 @@ pub fn looked_for(asks: u64, address: u64, pc: u64, size: u8, value: u64, what: 
     ends_spin_by_store(address, pc);
     let fiber = current();
     let cpu = running_cpu();
-    let (at, stall) = (hot!().clock, fiber.time.get().stall);
+    let (at, stall) = (hot().clock.get(), fiber.time.get().stall);
     let found = Found { cpu, asks, pc, address, size, value, what, orders, at, stall };
     if let Some(spun) = fiber.spins.with(|spins| spins.look(&found, SCHED.longest_spin.get())) {
         fiber.spun(spun, at);
@@ -231,7 +231,7 @@ fn keeps(address: u64) -> bool {
         keeps
     });
     if keeps {
-        hot!().wrote = 0;
+        hot().wrote.set(0);
     } else {
         hides_stores();
     }
@@ -241,7 +241,7 @@ fn keeps(address: u64) -> bool {
 /// The running thread does something that may be a store to anything, which no spin does.
 #[inline]
 pub fn stores_anywhere() {
-    hot!().wrote = WROTE;
+    hot().wrote.set(WROTE);
     if shown::shows_stores() {
         hides_stores();
     }
@@ -257,7 +257,7 @@ fn hides_stores() {
 #[cold]
 pub fn succeeded(address: u64, pc: u64, size: u8, value: u64) {
     let fiber = current();
-    let (cpu, what, at, stall) = (running_cpu(), AccessKind::Rmw, hot!().clock, fiber.time.get().stall);
+    let (cpu, what, at, stall) = (running_cpu(), AccessKind::Rmw, hot().clock.get(), fiber.time.get().stall);
     let found = Found { cpu, asks: 0, pc, address, size, value, what, orders: true, at, stall };
     if let Some(spun) = fiber.spins.with(|spins| spins.succeeds(&found, SCHED.longest_spin.get())) {
         fiber.spun(spun, at);

@@ -84,7 +84,7 @@ pub extern "C" fn around(frame: &Frame) {
 
 /// Lends what the running fiber's next read saves.
 fn with_captured(work: impl FnOnce(&mut Captured)) {
-    let captured = hot!().captured;
+    let captured = hot().captured.get();
     // SAFETY: of the running fiber, which stays; hooks do not nest, and `work` asks for nothing else of the fiber.
     work(unsafe { &mut *captured });
 }

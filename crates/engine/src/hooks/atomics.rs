@@ -35,7 +35,7 @@ fn is_ours(address: u64) -> bool {
 
 #[inline]
 fn traced(address: u64, size: u8, pc: u64, what: AccessKind) {
-    if hot!().traced != 0 {
+    if hot().traced.get() != 0 {
         trace::saw(address, size.into(), pc, what);
     }
 }
@@ -61,7 +61,7 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
         delays::atomic(address, size, pc, AccessKind::AtomicLoad);
     }
     let mut event = event(What::AtomicLoad, address, u32::from(size), pc, AccessKind::AtomicLoad);
-    event.awaited = hot!().wrote == 0 && current().spins.with(|spins| spins.continues(pc, address));
+    event.awaited = hot().wrote.get() == 0 && current().spins.with(|spins| spins.continues(pc, address));
     let value = issue(&mut event).value;
     // Perhaps the simulator could not read it: then the program cannot, either.
     if value == 0 && peek::touch_to_read(ProgramMemory.held_at(address)) {
@@ -75,11 +75,11 @@ fn look(address: u64, size: u8, orders: bool, pc: u64) -> u64 {
 pub fn store(address: u64, size: u8, value: u64, pc: u64) -> Ticks {
     if !active() || is_ours(address) {
         store_buffer::write_value(address, size, value);
-        return hot!().clock;
+        return hot().clock.get();
     }
     peek::touch_to_write(ProgramMemory.held_at(address), size);
     traced(address, size, pc, AccessKind::AtomicStore);
-    hot!().wrote = 1;
+    hot().wrote.set(1);
     keeps_to_stack(address);
     if shown::all_accesses() {
         delays::atomic(address, size, pc, AccessKind::AtomicStore);
@@ -96,7 +96,7 @@ pub fn store(address: u64, size: u8, value: u64, pc: u64) -> Ticks {
 fn store_in_order(address: u64, size: u8, value: u64, pc: u64) {
     let old = update_as(Updates::Stores, address, size, pc, |_| Some(value));
     if old != value && active() {
-        LOCKS.with(|locks| locks.stored(address, hot!().clock));
+        LOCKS.with(|locks| locks.stored(address, hot().clock.get()));
     }
 }
 
@@ -165,7 +165,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
     }
     if split::is_split(address, size) {
         split::arrive(address, size, pc);
-        return store_buffer::flush(hot!().clock);
+        return store_buffer::flush(hot().clock.get());
     }
     issue(&mut event(What::Update, address, u32::from(size), pc, AccessKind::Rmw));
 }
@@ -206,20 +206,20 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
         return;
     }
     if what == Updates::Stores {
-        hot!().wrote = WROTE;
+        hot().wrote.set(WROTE);
         return;
     }
     if (what == Updates::Swaps || !wrote()) && current().spins.with(|spins| spins.continues(pc, address)) {
         succeeded(address, pc, size, old);
     }
-    let again = hot!().wrote == TRIED && current().spins.with(|spins| spins.waits.tried(address));
+    let again = hot().wrote.get() == TRIED && current().spins.with(|spins| spins.waits.tried(address));
     if wrote() && !again {
         current().ends_spin();
         current().ends_wait();
     }
     let new = read_value(address, size);
     let released = LOCKS.with(|locks| locks.updated(address, (old, new), again));
-    hot!().wrote = if released { WROTE } else { TRIED };
+    hot().wrote.set(if released { WROTE } else { TRIED });
     let fiber = current();
     let update = Update { address, old, new, exchange: what == Updates::Exchanges };
     fiber.spins.with(|spins| spins.tries(update, fiber.time.get().stall));

@@ -19,10 +19,10 @@ pub fn learn(entry: *mut u32, pc: u64) {
         // SAFETY: a place in the table, which covers every value of the mask, or a cell of the program's own.
         unsafe { entry.write(cost) };
     }
-    let hot = hot!();
+    let hot = hot();
     if active() {
-        hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
-        if hot.clock >= hot.limit {
+        hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
+        if hot.clock.get() >= hot.limit.get() {
             crate::hooks::limit::at_limit(pc);
         }
     }
@@ -36,9 +36,9 @@ pub fn visit(pc: u64) {
     if cost == 0 {
         return learn(entry, pc);
     }
-    let hot = hot!();
-    hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
-    if hot.clock >= hot.limit {
+    let hot = hot();
+    hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
+    if hot.clock.get() >= hot.limit.get() {
         crate::hooks::limit::at_limit(pc);
     }
 }

@@ -221,7 +221,7 @@ fn visit_unknown(entry: *mut u32, at: u32, pc: u64) -> (u32, bool) {
 
 /// Counts what the running CPU has run for, once that is enough.
 pub fn count_cycles() {
-    if let Some(passed) = sim(|sim| sim.take_counted(hot!().clock)) {
+    if let Some(passed) = sim(|sim| sim.take_counted(hot().clock.get())) {
         with(|branches| branches.time_passes(passed / TICKS_PER_CYCLE));
     }
 }

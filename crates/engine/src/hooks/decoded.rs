@@ -38,7 +38,7 @@ pub fn spin(look: &Look, from: &Saved) -> Option<Spin> {
 
 /// How long a turn takes from this place, if that is known: all its blocks have their costs.
 pub fn period(pc: u64) -> Option<Ticks> {
-    let half = hot!().cost_half * 8;
+    let half = hot().cost_half.get() * 8;
     TURNS.with(|turns| match turns.get(&pc)? {
         Known::Turn(turn) => {
             let costs = turn.blocks().iter().map(|block| branches::settled(*block));

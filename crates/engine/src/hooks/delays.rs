@@ -51,7 +51,7 @@ pub fn call(pc: u64) {
 }
 
 fn step(atomic: bool, pc: u64) {
-    if hot!().clock >= PERTURB.with(|p| p.look_around) {
+    if hot().clock.get() >= PERTURB.with(|p| p.look_around) {
         look_around(pc);
     }
     if current().spins.with(|spins| spins.spinning()) {
@@ -61,7 +61,7 @@ fn step(atomic: bool, pc: u64) {
     let step = sim(|sim| {
         let waits = !sim.cpus[sim.cpu].ready.is_empty();
         let delays = sim.delays.as_mut()?;
-        Some(delays.step(running_fiber(), atomic, waits, pc, hot!().clock))
+        Some(delays.step(running_fiber(), atomic, waits, pc, hot().clock.get()))
     });
     let Some(step) = step else { return };
     match step {
@@ -76,10 +76,10 @@ fn step(atomic: bool, pc: u64) {
 
 /// The running CPU is busy with something else for a while; its thread waits, and others continue.
 fn hold_up(length: Ticks) {
-    let (cpu, clock) = (running_cpu() as usize, hot!().clock);
+    let (cpu, clock) = (running_cpu() as usize, hot().clock.get());
     let me = running_fiber();
     goes_away(me, clock);
-    hot!().clock = clock + length;
+    hot().clock.set(clock + length);
     let first = sim(|sim| sim.threads[me].begin(clock + length));
     current().comes_back(cpu, clock + length, first);
     sim(|sim| {
@@ -91,7 +91,7 @@ fn hold_up(length: Ticks) {
 
 /// Ends a run without progress; the running thread is at `pc`.
 pub fn look_around(pc: u64) {
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     let (most, next) = PERTURB.with(|p| (p.most, p.look_around));
     if clock.saturating_sub(sim(|sim| sim.delays.as_ref().map_or(0, |delays| delays.total))) > most {
         crate::ending::livelock(pc, false);

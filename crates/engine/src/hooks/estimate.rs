@@ -33,7 +33,7 @@ extern "C" fn enters(pc: u64, returns_to: u64) {
 
 extern "C" fn exits(pc: u64) {
     if active() {
-        let frames = hot!().frames;
+        let frames = hot().frames.get();
         // SAFETY: the hook of the function's entry has put its return address there.
         let returns_to = return_address(unsafe { frames.sub(1).read() });
         charge(current().trail.with(|trail| trail.exit(pc, returns_to)), pc);
@@ -41,13 +41,13 @@ extern "C" fn exits(pc: u64) {
 }
 
 fn charge(pairs: Pairs, pc: u64) {
-    let hot = hot!();
+    let hot = hot();
     for (from, to) in pairs.into_iter().flatten() {
         let known = ESTIMATES.with(|known| known.get(&(from, to)).copied());
         let cost = known.unwrap_or_else(|| learn(from, to));
-        hot.clock += u64::from(cost >> (hot.cost_half * 8) & 0xffff);
+        hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
     }
-    if hot.clock >= hot.limit {
+    if hot.clock.get() >= hot.limit.get() {
         crate::hooks::limit::at_limit(pc);
         // There is no hook at a block that would: the compiler takes this one for a call that changes what it
         // must, so that a handler may run here.

@@ -119,7 +119,7 @@ fn saved(thread: usize) -> Registers {
 fn calls(thread: usize, pc: u64) -> Vec<u64> {
     let fiber = &FIBERS[thread];
     let (innermost, top) = if thread == running_fiber() {
-        (pc, hot!().frames.cast_const())
+        (pc, hot().frames.get().cast_const())
     } else {
         (fiber.blocked_at.get(), fiber.frames.get().cast_const())
     };

@@ -16,14 +16,14 @@ use corefold_sim::{Effects, origin};
 #[inline]
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
     let slot = slot_of(simulated(address, 1));
-    if !slot.get().has_left_of(hot!().tag) {
+    if !slot.get().has_left_of(hot().tag.get()) {
         return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
     let address = simulated(address, size);
     let (cpu, size) = (running_cpu(), size as u32);
     let access = Access { cpu, address, size, kind, origin: origin(pc, what as u8, size) };
     let mut effects = Effects::default();
-    let served = sim(|sim| sim.refill(hot!(), &mut ProgramMemory, &access, &mut effects));
+    let served = sim(|sim| sim.refill(hot(), &mut ProgramMemory, &access, &mut effects));
     if served {
         settle(&effects, &access);
     }
@@ -33,7 +33,7 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
 /// The first store to a line after its refill, if it was modified before: it costs what the next one does.
 #[inline]
 fn modified_again(slot: &Cell<Tag>) -> bool {
-    let again = slot.get().is_below_of(hot!().tag);
+    let again = slot.get().is_below_of(hot().tag.get());
     if again {
         slot.set(slot.get().modified());
     }

@@ -27,11 +27,11 @@ pub extern "C" fn at_limit(pc: u64) {
     outside::take_signals();
     delays::look_around(pc);
     sample::take_due(pc, What::Compute);
-    if !sim(|sim| sim.is_due(hot!().clock)) {
+    if !sim(|sim| sim.is_due(hot().clock.get())) {
         // Only a sample was due. It does not touch outstanding accesses: profiling changes no time.
         return lease::sampled();
     }
-    hot!().clock = sim(|sim| sim.model.retire(cpu, hot!().clock));
+    hot().clock.set(sim(|sim| sim.model.retire(cpu, hot().clock.get())));
     run_ahead::passed(cpu);
     charges::charge_late(cpu);
     sample::take_due(pc, What::Stall);

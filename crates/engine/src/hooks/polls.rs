@@ -13,7 +13,7 @@ const EVERY: u32 = 4_000_000;
 
 /// To be called at times that do not depend on samples. A thread that polls while a timer is set waits for that.
 pub fn check() {
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     let on = current().spins.with(|spins| {
         if clock < spins.polls.next || !sim(|sim| sim.timers.is_empty()) {
             return None;

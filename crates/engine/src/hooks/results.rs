@@ -34,7 +34,7 @@ pub fn mfence() -> bool {
     }
     let first = KNOWN.with(|known| !core::mem::replace(&mut known.awaited, true));
     let until = current().results_until.take();
-    hot!().clock = hot!().clock.max(until);
+    hot().clock.set(hot().clock.get().max(until));
     first
 }
 
@@ -46,13 +46,13 @@ pub fn matter(pc: u64) -> bool {
 
 /// The running thread is at the head of such a block.
 pub fn begin(pc: u64) {
-    let until = hot!().clock + Ticks::from(of(pc).after);
+    let until = hot().clock.get() + Ticks::from(of(pc).after);
     let fiber = current();
     fiber.results_until.set(fiber.results_until.get().max(until));
 }
 
 fn of(pc: u64) -> Results {
-    let returns_to = current().calls(hot!().frames).next();
+    let returns_to = current().calls(hot().frames.get()).next();
     let key = (pc, returns_to.unwrap_or(0));
     match KNOWN.with(|known| known.results.get(&key).copied()) {
         Some(results) => results,

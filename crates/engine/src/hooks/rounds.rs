@@ -109,5 +109,5 @@ fn cost_of(place: Place) -> Found {
 }
 
 fn place(head: u64, rounds: Option<u32>) -> Place {
-    Place { head, returns_to: current().calls(hot!().frames).next(), rounds, lean: None }
+    Place { head, returns_to: current().calls(hot().frames.get()).next(), rounds, lean: None }
 }

@@ -50,7 +50,7 @@ fn settle_before(effects: &Effects, access: &Access) {
 /// The wait is an event's own, and nothing else has passed since: for a line that was postponed, or a store.
 fn sample_wait(pc: u64) {
     let due = sim(|sim| sim.cpus[sim.cpu].next_sample);
-    if hot!().clock >= due {
+    if hot().clock.get() >= due {
         sample::take_due(pc, What::Stall);
         lease::sampled();
     }
@@ -81,11 +81,11 @@ fn account(effects: &Effects, access: &Access) {
 /// What the CPU did until when.
 #[cold]
 fn take_samples(pc: u64, parts: [(Ticks, What); 3]) {
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     for (until, what) in parts {
-        hot!().clock = until;
+        hot().clock.set(until);
         sample::take_due(pc, what);
     }
-    hot!().clock = clock;
+    hot().clock.set(clock);
     lease::sampled();
 }

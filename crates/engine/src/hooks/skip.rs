@@ -38,7 +38,7 @@ pub fn skip() -> bool {
 
 /// The same of a loop whose turns are known from its code: this look has just found its value again.
 pub fn skip_turns(look: &Look) -> bool {
-    if hot!().traced != 0 || shown::all_accesses() {
+    if hot().traced.get() != 0 || shown::all_accesses() {
         return false;
     }
     let known = current().spins.with(|spins| {
@@ -66,15 +66,15 @@ fn skip_as(place: u64, spin: Spin) -> Option<Ticks> {
     }
     let cpu = running_cpu() as usize;
     let longest = ticks_of(FIRST_NS << current().spins.with(|spins| spins.skips()).min(DOUBLINGS));
-    let from = hot!().clock;
+    let from = hot().clock.get();
     sample::take_due(place, What::Compute);
-    if !sim(|sim| sim.skip(hot!(), &mut ProgramMemory, spin, longest)) {
+    if !sim(|sim| sim.skip(hot(), &mut ProgramMemory, spin, longest)) {
         return None;
     }
     current().samples.with(|samples| samples.skips(from));
     sched::sync();
-    end(cpu, hot!().clock);
-    let skipped = hot!().clock - from;
+    end(cpu, hot().clock.get());
+    let skipped = hot().clock.get() - from;
     sample::take_due(place, What::Stall);
     lease::set_limit();
     delays::look_around(place);

@@ -35,10 +35,10 @@ pub fn arrive(address: u64, size: u8, pc: u64) {
         run_ahead::end(cpu);
     }
     sched::sync();
-    let begun = hot!().clock;
-    hot!().clock = sim(|sim| sim.model.lock_bus(begun));
+    let begun = hot().clock.get();
+    hot().clock.set(sim(|sim| sim.model.lock_bus(begun)));
     let origin = origin(pc, AccessKind::SplitLock as u8, first_bytes);
     let record = tag_of(address).record_index();
-    charge(&Blame { address, origin, stall: hot!().clock - begun }, record);
+    charge(&Blame { address, origin, stall: hot().clock.get() - begun }, record);
     sched::sync();
 }

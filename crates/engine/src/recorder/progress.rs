@@ -152,7 +152,7 @@ extern "C" fn access(address: u64, bytes: u64, kind: c_int, pc: u64) {
             crate::hooks::atomics::annotate(address, bytes.min(8) as u8, pc);
         }
     }
-    hot!().wrote |= u8::from(kind != 0);
+    hot().wrote.set(hot().wrote.get() | u8::from(kind != 0));
 }
 
 /// corefold_access(address, bytes, kind): an access that inline assembly is about to make.

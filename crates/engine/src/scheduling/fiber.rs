@@ -450,7 +450,7 @@ pub fn await_parked(fiber: &Fiber) {
 
 /// The running thread's calls around its call that returns to `pc`, innermost first, also of functions without hooks.
 pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
-    let known = || current().calls(hot!().frames);
+    let known = || current().calls(hot().frames.get());
     let within = known().next().map(|outer| Registers::here().between(pc, outer)).unwrap_or_default();
     within.into_iter().chain(known()).take(most).collect()
 }
@@ -459,7 +459,7 @@ pub fn callers_here(pc: u64, most: usize) -> Vec<u64> {
 pub fn place_sleeps() {
     let fiber = current();
     if fiber.slept.with(|slept| slept.is_unplaced()) || fiber.sleeps.with(|sleeps| sleeps.is_unplaced()) {
-        let place = innermost::calling_here(fiber.calls(hot!().frames).next()).unwrap_or(0);
+        let place = innermost::calling_here(fiber.calls(hot().frames.get()).next()).unwrap_or(0);
         fiber.slept.with(|slept| slept.place(place));
         fiber.sleeps.with(|sleeps| sleeps.place(place));
     }
@@ -468,7 +468,7 @@ pub fn place_sleeps() {
 /// The running fiber's calls, innermost first.
 pub fn stack_here(pc: u64) -> Vec<u64> {
     let mut stack = alloc::vec![pc];
-    stack.extend(current().calls(hot!().frames).take(64));
+    stack.extend(current().calls(hot().frames.get()).take(64));
     stack
 }
 

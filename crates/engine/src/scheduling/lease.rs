@@ -8,7 +8,7 @@ use crate::state::scheduler::SCHED;
 /// Recomputes when the running fiber's next slow path is due.
 pub fn set_limit() {
     let urgent = SCHED.signalled.get() != 0 && current().signals.is_due();
-    sim(|sim| sim.set_limit(hot!(), urgent));
+    sim(|sim| sim.set_limit(hot(), urgent));
     watch();
 }
 
@@ -16,12 +16,12 @@ pub fn set_limit() {
 #[inline]
 fn watch() {
     if current().spins.with(|spins| spins.watches()) {
-        hot!().limit = 0;
+        hot().limit.set(0);
     }
 }
 
 /// A sample was taken: the next one may be due before anything else.
 pub fn sampled() {
-    sim(|sim| sim.sampled(hot!()));
+    sim(|sim| sim.sampled(hot()));
     watch();
 }

@@ -53,5 +53,5 @@ pub fn late(fiber: usize, time: Ticks) -> Ticks {
 /// The running thread has written something, or has woken another: between two looks around, that may have been all.
 #[inline]
 pub fn worked() {
-    PERTURB.with(|p| p.looking_since = p.looking_since.max(hot!().clock));
+    PERTURB.with(|p| p.looking_since = p.looking_since.max(hot().clock.get()));
 }

@@ -15,7 +15,7 @@ fn of<R>(cpu: u32, work: impl FnOnce(&mut RunAhead) -> R) -> R {
 pub fn catch_up(cpu: u32) {
     of(cpu, |run_ahead| {
         if run_ahead.is_ahead() {
-            hot!().clock = run_ahead.catch_up(hot!().clock);
+            hot().clock.set(run_ahead.catch_up(hot().clock.get()));
         }
     });
 }
@@ -23,7 +23,7 @@ pub fn catch_up(cpu: u32) {
 /// An access is complete: computation after it takes time again.
 #[inline]
 pub fn passed(cpu: u32) {
-    of(cpu, |run_ahead| run_ahead.passed(hot!().clock));
+    of(cpu, |run_ahead| run_ahead.passed(hot().clock.get()));
 }
 
 /// Nothing is reordered past this place (a fence).

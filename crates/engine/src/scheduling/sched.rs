@@ -33,7 +33,7 @@ use corefold_sim::{Runtime, Turn};
 /// Returns when no other CPU is behind the running one.
 #[inline]
 pub fn sync() {
-    match sim(|sim| sim.next(hot!().clock)) {
+    match sim(|sim| sim.next(hot().clock.get())) {
         Turn::Same => {}
         Turn::Of(cpu, clock) => run_cpu(cpu, clock),
         Turn::Timer => run_next(),
@@ -73,10 +73,10 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     if waits {
         unhooked::others_run(left);
     }
-    let hot = hot!();
+    let hot = hot();
     let from = current();
-    from.frames.set(hot.frames);
-    from.wrote.set(hot.wrote);
+    from.frames.set(hot.frames.get());
+    from.wrote.set(hot.wrote.get());
     FIBERS.run(to);
     SCHED.cpu.set(cpu as u32);
     let changes = sim(|sim| {
@@ -85,9 +85,9 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     });
     trace::runs(to);
     let to = current();
-    hot.frames = to.frames.get();
-    hot.wrote = to.wrote.get();
-    hot.captured = to.captured();
+    hot.frames.set(to.frames.get());
+    hot.wrote.set(to.wrote.get());
+    hot.captured.set(to.captured());
     if core::ptr::eq(from, to) {
         return if changes { neutral_stack::apart(|| arrive()) } else { arrive() };
     }
@@ -101,7 +101,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
 /// reuse bytes that another has freed.
 extern "C" fn arrive() {
     store_buffer::change_view(running_cpu() as usize);
-    store_buffer::flush(hot!().clock);
+    store_buffer::flush(hot().clock.get());
     set_limit();
 }
 
@@ -112,7 +112,7 @@ pub fn give_way(after: usize) {
         return;
     }
     quiesce();
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     current().state.set(State::Ready);
     goes_away(me, clock);
     sim(|sim| sim.queue(me, sim.cpu, after));
@@ -127,7 +127,7 @@ pub fn block(wait: Wait) {
     if current().signals.is_due() || current().forbids(&wait) {
         return is_kept(wait);
     }
-    goes_away(running_fiber(), hot!().clock);
+    goes_away(running_fiber(), hot().clock.get());
     let fiber = current();
     fiber.state.set(State::Blocked);
     fiber.wait.set(wait);
@@ -154,26 +154,26 @@ pub fn enter_kernel() {
 
 /// The thread's outstanding accesses complete, and CPUs that are behind run.
 pub fn quiesce() {
-    hot!().called = 1;
+    hot().called.set(1);
     drain();
     sync();
-    store_buffer::flush(hot!().clock);
+    store_buffer::flush(hot().clock.get());
 }
 
 /// The thread's outstanding accesses complete before it leaves its CPU.
 pub fn drain() {
     let cpu = running_cpu();
     run_ahead::end(cpu);
-    let before = hot!().clock;
+    let before = hot().clock.get();
     let drained = sim(|sim| sim.model.drain(cpu, before));
-    hot!().clock = store_buffer::make_certain(cpu, drained);
+    hot().clock.set(store_buffer::make_certain(cpu, drained));
     charges::charge_late(cpu);
 }
 
 /// Gives the running CPU to the next fiber that waits for it, or leaves it idle.
 pub fn leave_cpu() {
     let cpu = running_cpu() as usize;
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     sim(|sim| sim.advance(cpu, clock));
     go_on(cpu, clock);
     run_next();
@@ -184,13 +184,13 @@ pub fn adopt_first() {
     sim(|sim| {
         sim.cpus[0].thread = Some(0);
         sim.threads[0] = Runtime::first(0);
-        sim.use_tags(hot!());
+        sim.use_tags(hot());
     });
     FIBERS[0].state.set(State::Running);
     crate::fs_base::write_cpu_id(FIBERS[0].fs.get(), 0);
-    hot!().frames = FIBERS[0].frames.get();
-    hot!().frame_step = 8;
-    hot!().captured = FIBERS[0].captured();
+    hot().frames.set(FIBERS[0].frames.get());
+    hot().frame_step.set(8);
+    hot().captured.set(FIBERS[0].captured());
     set_limit();
 }
 
@@ -202,13 +202,13 @@ pub fn finish_current() {
     store_buffer::commit_own();
     SCHED.leaving.set(Some(running_fiber()));
     current().state.set(State::Finished);
-    goes_away(running_fiber(), hot!().clock);
+    goes_away(running_fiber(), hot().clock.get());
     leave_cpu();
 }
 
 /// Fires timers, and runs this CPU's other fibers when their turn has come, and CPUs that are behind.
 pub fn look_up() {
-    let clock = hot!().clock;
+    let clock = hot().clock.get();
     let cpu = running_cpu() as usize;
     if sim(|sim| clock >= sim.cpus[cpu].turn_ends()) {
         let goes_on = sim(|sim| {
@@ -235,10 +235,11 @@ fn fire_due() {
                 // Timers that come again and again may be all that there is.
                 crate::ending::stop_if_asked(0);
                 // It takes effect now, whatever the clock of the CPU that processes it.
-                let clock = core::mem::replace(&mut hot!().clock, time);
+                let clock = hot().clock.get();
+                hot().clock.set(time);
                 PACE.with(|pace| pace.alarms += 1);
                 outside::fire(timer, time);
-                hot!().clock = clock;
+                hot().clock.set(clock);
             }
             Some((time, Due::Thread(fiber))) => timer_fired(fiber, time),
             None => return,
@@ -262,14 +263,14 @@ fn timer_fired(fiber: usize, time: Ticks) {
 /// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
 pub fn obey_affinity(fiber: usize) {
     let (state, cpu) = (FIBERS[fiber].state.get(), FIBERS[fiber].cpu.get());
-    let now = hot!().clock;
+    let now = hot().clock.get();
     let latency = ticks(launch().machine.system.context_switch);
     match state {
         State::Running if FIBERS[fiber].may_run_on(cpu) => {}
         State::Running if fiber == running_fiber() => {
             drain();
-            goes_away(fiber, hot!().clock);
-            placing::wake(fiber, hot!().clock, latency);
+            goes_away(fiber, hot().clock.get());
+            placing::wake(fiber, hot().clock.get(), latency);
             leave_cpu();
         }
         State::Running => {

@@ -7,30 +7,30 @@ use corefold_sim::Lease;
 /// Is this a schedule drawn from a seed? Then all accesses are shown, so that a delay can come between any two.
 #[inline]
 pub fn all_accesses() -> bool {
-    hot!().tag == Lease::NO_TAG
+    hot().tag.get() == Lease::NO_TAG
 }
 
 /// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
 pub fn show_reads(all: bool) {
-    if !all_accesses() && hot!().traced == 0 {
-        sim(|sim| sim.show_reads(all, hot!()));
+    if !all_accesses() && hot().traced.get() == 0 {
+        sim(|sim| sim.show_reads(all, hot()));
     }
 }
 
 /// The same for every plain store.
 pub fn show_stores(all: bool) {
-    if !all_accesses() && hot!().traced == 0 {
-        sim(|sim| sim.show_stores(all, hot!()));
+    if !all_accesses() && hot().traced.get() == 0 {
+        sim(|sim| sim.show_stores(all, hot()));
     }
 }
 
 /// Has every store since?
 #[inline]
 pub fn shows_stores() -> bool {
-    hot!().tag_dirty == Lease::NO_TAG
+    hot().tag_dirty.get() == Lease::NO_TAG
 }
 
 /// Has it since [`show_reads`]?
 pub fn shows_reads() -> bool {
-    hot!().tag == Lease::READS_SHOWN || all_accesses()
+    hot().tag.get() == Lease::READS_SHOWN || all_accesses()
 }

@@ -265,7 +265,7 @@ impl Spins {
     #[inline]
     pub fn failed(&mut self, pc: u64, address: u64, value: u64) {
         if self.continues(pc, address) && self.looks[self.slot(pc)].value == value {
-            hot!().wrote = 0;
+            hot().wrote.set(0);
             self.turns.end();
         }
     }
@@ -273,7 +273,7 @@ impl Spins {
     /// The thread, which has stalled for `stall` so far, has updated a word by a read-modify-write.
     #[inline]
     pub fn tries(&mut self, update: Update, stall: Ticks) {
-        let now = Instant { at: hot!().clock, idle: stall + self.converted + self.paused };
+        let now = Instant { at: hot().clock.get(), idle: stall + self.converted + self.paused };
         self.waits.tries(update, now);
     }
 
@@ -440,7 +440,7 @@ impl Spins {
             return false;
         }
         let line = line_start(simulated(address, 1));
-        let after = hot!().clock.saturating_sub(self.looks[self.slot(self.turns.pc)].at);
+        let after = hot().clock.get().saturating_sub(self.looks[self.slot(self.turns.pc)].at);
         match self.read.iter_mut().find(|slot| matches!(slot.line, 0) || slot.line == line) {
             Some(slot) => *slot = Watched { line, after },
             None => self.turns.is_impure(),

@@ -60,7 +60,7 @@ fn carry_out(now: Ticks) {
 /// Carries out now what waits for any of these bytes, as they are about to be unmapped or used anew.
 #[inline]
 pub fn flush_range(address: u64, size: u64) {
-    if hot!().relaid != 0 {
+    if hot().relaid.get() != 0 {
         // Of these bytes some may be simulated elsewhere.
         (0..launch().cpus).for_each(commit_all);
     }

@@ -39,9 +39,9 @@ static TRACE: Carrier<Option<Trace>> = Carrier::new(None);
 #[inline]
 pub fn runs(fiber: usize) {
     let traced = TRACE.with(|trace| trace.as_ref().is_some_and(|trace| trace.fiber == fiber));
-    hot!().traced = traced.into();
+    hot().traced.set(traced.into());
     if traced && !shown::all_accesses() {
-        (hot!().tag, hot!().tag_dirty) = (TRACED, TRACED);
+        hot().set_tags((TRACED, TRACED));
     }
 }
 
@@ -98,6 +98,6 @@ pub extern "C" fn corefold_trace_end() -> usize {
 /// What the hooks compare with from now on: the running CPU's own tags, unless the running thread is traced.
 #[inline]
 pub fn use_tags() {
-    sim(|sim| sim.use_tags(hot!()));
+    sim(|sim| sim.use_tags(hot()));
     runs(running_fiber());
 }

@@ -39,7 +39,7 @@ impl Turns {
 
     pub fn begin(&mut self, pc: u64) {
         *self = Turns { pc, impure: self.impure, ..Turns::default() };
-        hot!().called = 0;
+        hot().called.set(0);
     }
 
     #[inline]
@@ -56,8 +56,8 @@ impl Turns {
 
     #[inline]
     pub fn another(&mut self, time: Ticks, stall: Ticks) {
-        let same = time == self.period && stall == 0 && hot!().called == 0;
-        hot!().called = 0;
+        let same = time == self.period && stall == 0 && hot().called.get() == 0;
+        hot().called.set(0);
         self.period = time;
         self.same = if same { self.same.saturating_add(1) } else { 0 };
         self.watching &= same;
@@ -93,7 +93,7 @@ impl Turns {
             (self.watching, captured.watched) = (true, 1);
             *read = Default::default();
             show_reads(true);
-            hot!().limit = 0;
+            hot().limit.set(0);
         }
         self.pure
     }

@@ -100,7 +100,7 @@ fn may_leave(cpu: u32, how: Unhooked) {
         Unhooked::Never => {}
         Unhooked::Surely => store_buffer::commit_all(cpu),
         Unhooked::ByPointer(returns_to) => {
-            let slot = hot!().frames;
+            let slot = hot().frames.get();
             // SAFETY: the slot above the top, which the next function's entry overwrites.
             unsafe { slot.write(0) };
             current().unhooked.with(|own| (own.called, own.returns_to) = (slot, returns_to));
@@ -124,7 +124,7 @@ fn stored(cpu: u32, pc: u64) {
 
 /// The slot of the innermost function that returns to code without hooks; null if there is none.
 fn callback() -> *mut u64 {
-    let (mut slot, base) = (hot!().frames, current().frames_base);
+    let (mut slot, base) = (hot().frames.get(), current().frames_base);
     while slot > base {
         // SAFETY: a slot that a function's entry has written.
         let value = unsafe {
@@ -144,7 +144,7 @@ fn callback() -> *mut u64 {
 /// Others are about to run, while stores of `cpu`, which the running thread is on, may wait.
 pub fn others_run(cpu: u32) {
     let own = current().unhooked.with(core::mem::take);
-    let top = hot!().frames;
+    let top = hot().frames.get();
     // SAFETY: a slot of the thread's stack of calls, which stays mapped.
     let read = |slot: *mut u64| unsafe { slot.read() };
     let returned = !own.callback.is_null() && (top <= own.callback || read(own.callback) & UNHOOKED == 0);

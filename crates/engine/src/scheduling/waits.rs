@@ -27,7 +27,7 @@ pub const CALLERS: usize = 4;
 impl Calls {
     #[inline]
     pub fn now() -> Calls {
-        let end = hot!().frames.cast_const();
+        let end = hot().frames.get().cast_const();
         // SAFETY: the list's last entry, or memory of its margin below where it is empty.
         Calls { end, innermost: unsafe { end.sub(1).read() } }
     }

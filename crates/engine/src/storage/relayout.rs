@@ -70,13 +70,13 @@ pub fn tag_of(address: u64) -> Tag {
 /// Where the simulator has these bytes.
 #[inline]
 pub fn simulated(address: u64, bytes: u64) -> u64 {
-    if hot!().relaid == 0 { address } else { RELAYOUTS.with(|all| all.simulated(address, bytes)) }
+    if hot().relaid.get() == 0 { address } else { RELAYOUTS.with(|all| all.simulated(address, bytes)) }
 }
 
 /// The address of what the simulator has there.
 #[inline]
 pub fn stored(address: u64) -> u64 {
-    if hot!().relaid == 0 { address } else { RELAYOUTS.with(|all| all.stored(address)) }
+    if hot().relaid.get() == 0 { address } else { RELAYOUTS.with(|all| all.stored(address)) }
 }
 
 /// The line in memory that the simulator has there; the same, where parts of objects are.
@@ -85,17 +85,17 @@ pub fn line_in_memory(line: u64) -> u64 {
         Some(Piece::Line(line)) => Some(*line),
         _ => None,
     };
-    if hot!().relaid == 0 { line } else { RELAYOUTS.with(standing_for).unwrap_or(line) }
+    if hot().relaid.get() == 0 { line } else { RELAYOUTS.with(standing_for).unwrap_or(line) }
 }
 
 /// May the running CPU make this access, which is simulated elsewhere on a line with that tag, without an event?
 #[inline]
 pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {
-    let hot = hot!();
-    if hot.relaid == 0 {
+    let hot = hot();
+    if hot.relaid.get() == 0 {
         return false;
     }
-    let leased = tag.bits() == hot.tag_dirty || kind == Kind::Load && tag.bits() & !3 == hot.tag;
+    let leased = tag.bits() == hot.tag_dirty.get() || kind == Kind::Load && tag.bits() & !3 == hot.tag.get();
     leased && slot_of(address).get() == Tag::ELSEWHERE
 }
 
@@ -110,7 +110,7 @@ pub fn begin() {
             Objects::Allocated(_) | Objects::Named(..) => None,
         })
         .collect();
-    hot!().relaid = u8::from(!layouts.is_empty());
+    hot().relaid.set(u8::from(!layouts.is_empty()));
     RELAYOUTS.with(|all| {
         all.by_place = layouts.iter().map(Relayout::by_place).collect();
         all.layouts = layouts;
@@ -121,14 +121,14 @@ pub fn begin() {
 /// An object was allocated at this site, which has that stack.
 #[inline]
 pub fn allocated(address: u64, bytes: u64, site: u32, stack: impl Fn() -> Vec<u64>) {
-    if hot!().relaid != 0 {
+    if hot().relaid.get() != 0 {
         RELAYOUTS.with(|all| all.allocated(address, bytes, site, stack));
     }
 }
 
 /// The program's own allocator has made room for objects.
 pub fn placed(label: &Label) {
-    if hot!().relaid == 0 {
+    if hot().relaid.get() == 0 {
         return;
     }
     let of_name = |layout: &Relayout| match &layout.objects {
@@ -148,7 +148,7 @@ pub fn placed(label: &Label) {
 
 #[inline]
 pub fn freed(address: u64) {
-    if hot!().relaid != 0 {
+    if hot().relaid.get() != 0 {
         RELAYOUTS.with(|all| all.freed(address));
     }
 }

@@ -21,7 +21,7 @@ const UPTIME_SECONDS: u64 = 86_400;
 
 /// Nanoseconds since the run began.
 pub fn nanoseconds() -> u64 {
-    hot!().called = 1;
+    hot().called.set(1);
     PACE.with(|pace| pace.clock_reads += 1);
     let now = now();
     current().watched.with(|watched| watched.at(now));
@@ -117,7 +117,7 @@ fn cycles_seen(pc: u64) -> u64 {
         return EARLY.fetch_add(EACH, Ordering::Relaxed);
     }
     if crate::code::innermost::is_in_library(pc) {
-        hot!().clock += EACH * TICKS_PER_CYCLE;
+        hot().spend(EACH * TICKS_PER_CYCLE);
     }
     EARLY.load(Ordering::Relaxed) + now() / TICKS_PER_CYCLE
 }
@@ -132,7 +132,7 @@ pub fn emulate_rdtsc(registers: &mut [i64; 23]) -> bool {
         [0x0f, 0x01, 0xf9] => 3,
         _ => return false,
     };
-    hot!().called = 1;
+    hot().called.set(1);
     crate::account::host::mixed();
     let cycles = cycles_seen(ip as u64);
     registers[libc::REG_RAX as usize] = (cycles & 0xffff_ffff) as i64;

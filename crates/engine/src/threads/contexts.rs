@@ -41,7 +41,7 @@ const CYCLES: u32 = 30;
 fn save(context: u64) {
     charge(CYCLES);
     let base = current().frames_base;
-    let depth = (hot!().frames as usize).saturating_sub(base as usize) / 8;
+    let depth = (hot().frames.get() as usize).saturating_sub(base as usize) / 8;
     // SAFETY: written by the function-entry hook, up to the top.
     let calls = unsafe { core::slice::from_raw_parts(base, depth) }.to_vec();
     know(context, Context { calls, mask: current().signals.mask.get(), fresh: false });
@@ -57,7 +57,7 @@ fn restore(context: u64) {
             unsafe { base.add(i).write(*call) };
         }
         // SAFETY: as above.
-        hot!().frames = unsafe { base.add(found.calls.len()) };
+        hot().frames.set(unsafe { base.add(found.calls.len()) });
         Some((core::mem::take(&mut found.fresh), found.mask))
     });
     let Some((fresh, mask)) = found else { return };

@@ -38,14 +38,14 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     timed(address, call.pc, 4, Kind::Load, AccessKind::AtomicLoad);
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
-    crate::scheduling::store_buffer::flush(hot!().clock);
+    crate::scheduling::store_buffer::flush(hot().clock.get());
     if read_value(address, 4) as u32 != expected {
         charge(after);
         return Waited::Changed;
     }
     let me = running_fiber();
     let deadline = deadline.map(|deadline| timers::late(me, deadline, 0));
-    if deadline.is_some_and(|d| d <= hot!().clock) {
+    if deadline.is_some_and(|d| d <= hot().clock.get()) {
         return Waited::TimedOut;
     }
     if let Some(deadline) = deadline {
@@ -112,7 +112,7 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
         woken += 1;
         // It has been woken: its time-out must not wake it once more.
         timers::cancel(waiter.thread);
-        placing::wake(waiter.thread, hot!().clock, sim(|sim| sim.wakes.next(waiter.thread)));
+        placing::wake(waiter.thread, hot().clock.get(), sim(|sim| sim.wakes.next(waiter.thread)));
         charge(call);
     }
     woken

@@ -26,7 +26,7 @@ const CYCLES: u32 = 12;
 
 fn remember(arguments: &Arguments, mask: Option<u64>) {
     charge(CYCLES);
-    let place = Place { frames: hot!().frames, mask };
+    let place = Place { frames: hot().frames.get(), mask };
     PLACES.with(|places| places.insert(arguments.sp_after(), place));
 }
 
@@ -59,7 +59,7 @@ pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
     charge(CYCLES);
     let sp = sp_in(arguments.rdi as *const u64);
     let Some(place) = PLACES.with(|places| places.get(&sp).copied()) else { return };
-    hot!().frames = place.frames;
+    hot().frames.set(place.frames);
     if let Some(mask) = place.mask {
         crate::threads::signals::blocking::change(mask);
     }

@@ -102,7 +102,7 @@ impl Object {
     /// One iteration of a loop that spins.
     pub fn pause(self) {
         charge(launch().machine.core.pause);
-        if hot!().clock >= hot!().limit {
+        if hot().clock.get() >= hot().limit.get() {
             crate::hooks::limit::at_limit(self.call.pc);
         }
     }
@@ -110,8 +110,8 @@ impl Object {
     /// One iteration of a loop that only a change of its word ends.
     pub fn pause_for_ever(self) {
         current().spins.with(|spins| spins.goes_on_for_ever());
-        hot!().clock += crate::engine::computed(launch().machine.core.pause);
-        if hot!().clock >= hot!().limit {
+        hot().spend(crate::engine::computed(launch().machine.core.pause));
+        if hot().clock.get() >= hot().limit.get() {
             crate::hooks::limit::at_limit(self.call.pc);
         }
     }

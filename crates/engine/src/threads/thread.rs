@@ -97,7 +97,7 @@ pub fn begin(
             // SAFETY: the caller's variable.
             unsafe { *thread = FIBERS[id].real.get() };
             charge(launch().machine.system.thread_create);
-            placing::wake(id, hot!().clock, sim(|sim| sim.wakes.next(id)));
+            placing::wake(id, hot().clock.get(), sim(|sim| sim.wakes.next(id)));
             0
         }
         Err(error) => {
@@ -144,7 +144,7 @@ fn create(
     let id = FIBERS.len();
     fiber.id.set(id);
     fiber.cpu.set(id % launch().cpus as usize);
-    fiber.off_cpu_since.set(hot!().clock);
+    fiber.off_cpu_since.set(hot().clock.get());
     FIBERS.push(fiber);
     sim(|sim| sim.threads.push(Runtime::default()));
     Ok(id)
@@ -231,7 +231,7 @@ fn finish(value: usize) {
     };
     if let Some(joiner) = thread.joiner.get().filter(waits) {
         timers::cancel(joiner);
-        placing::wake(joiner, hot!().clock, sim(|sim| sim.wakes.next(joiner)));
+        placing::wake(joiner, hot().clock.get(), sim(|sim| sim.wakes.next(joiner)));
     }
     if thread.detached.get() {
         SCHED.detached.with(|detached| detached.push(me));

@@ -106,7 +106,7 @@ fn leave() -> ! {
     if current().thread.cleanup.get() != 0 {
         run_cleanup();
     }
-    hot!().frames = current().frames_base;
+    hot().frames.set(current().frames_base);
     let base = &current().base;
     if let Some(finish) = base.finish {
         finish(base.value.get());

@@ -135,17 +135,17 @@ impl Lab {
         let cpu = self.sim.cpu;
         if self.threads[cpu].skipping {
             self.threads[cpu].skipping = false;
-            let skipped = self.sim.end_skip(cpu, self.lease.clock).expect("it skips");
+            let skipped = self.sim.end_skip(cpu, self.lease.clock.get()).expect("it skips");
             self.skipped += skipped.time;
         }
         if self.threads[cpu].at == self.threads[cpu].ops.len() {
             return self.leave();
         }
         let over = self.go_on(cpu);
-        let turn = if over && !self.sim.too_far_ahead(self.lease.clock) && !self.threads[cpu].skipping {
+        let turn = if over && !self.sim.too_far_ahead(self.lease.clock.get()) && !self.threads[cpu].skipping {
             Turn::Same
         } else {
-            self.sim.next(self.lease.clock)
+            self.sim.next(self.lease.clock.get())
         };
         if let Turn::Of(cpu, clock) = turn {
             self.switch(cpu, clock);
@@ -157,7 +157,7 @@ impl Lab {
     fn leave(&mut self) -> bool {
         let cpu = self.sim.cpu;
         self.sim.cpus[cpu].thread = None;
-        self.sim.cpus[cpu].clock = self.lease.clock;
+        self.sim.cpus[cpu].clock = self.lease.clock.get();
         match self.sim.clocks.pop() {
             Some((clock, cpu)) => self.switch(cpu as usize, clock),
             None => {
@@ -177,7 +177,7 @@ impl Lab {
     pub fn go_on(&mut self, cpu: usize) -> bool {
         let op = self.threads[cpu].ops[self.threads[cpu].at];
         if let Compute(cycles) = op {
-            self.lease.clock += ticks(cycles);
+            self.lease.spend(ticks(cycles));
             self.catch_up(cpu);
             return self.over(cpu, None);
         }
@@ -206,8 +206,8 @@ impl Lab {
     /// Does the lease let the program do this without an event?
     fn is_leased(&mut self, op: Op) -> bool {
         match op {
-            Load(place) => self.world.tag(place.address).bits() & !3 == self.lease.tag,
-            Store(place, _) => self.world.tag(place.address).bits() == self.lease.tag_dirty,
+            Load(place) => self.world.tag(place.address).bits() & !3 == self.lease.tag.get(),
+            Store(place, _) => self.world.tag(place.address).bits() == self.lease.tag_dirty.get(),
             _ => false,
         }
     }
@@ -248,16 +248,16 @@ impl Lab {
     /// wait has taken no time, and loads that the CPU has run too far past are here.
     fn catch_up(&mut self, cpu: usize) {
         let run_ahead = &mut self.sim.cpus[cpu].run_ahead;
-        self.lease.clock = self.sim.model.retire(cpu as u32, run_ahead.catch_up(self.lease.clock));
-        run_ahead.passed(self.lease.clock);
+        self.lease.clock.set(self.sim.model.retire(cpu as u32, run_ahead.catch_up(self.lease.clock.get())));
+        run_ahead.passed(self.lease.clock.get());
     }
 
     /// The awaited word has another value.
     fn again(&mut self, cpu: usize, op: Op, cycles: u32, value: u64) -> bool {
         let thread = &mut self.threads[cpu];
-        let steady = thread.last == (value, self.lease.clock.saturating_sub(ticks(cycles)));
+        let steady = thread.last == (value, self.lease.clock.get().saturating_sub(ticks(cycles)));
         thread.same = if steady { thread.same + 1 } else { 0 };
-        thread.last = (value, self.lease.clock);
+        thread.last = (value, self.lease.clock.get());
         if let Await(place, ..) = op
             && self.skips_after > 0
             && self.threads[cpu].same > self.skips_after
@@ -268,14 +268,14 @@ impl Lab {
             self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, LONGEST_SKIP);
         }
         if !self.threads[cpu].skipping {
-            self.lease.clock += ticks(cycles);
+            self.lease.spend(ticks(cycles));
         }
         true
     }
 
     fn over(&mut self, cpu: usize, result: Option<u64>) -> bool {
         self.results.found[cpu].extend(result);
-        self.results.times[cpu].push(self.lease.clock);
+        self.results.times[cpu].push(self.lease.clock.get());
         self.threads[cpu].at += 1;
         self.asked[cpu].push(std::mem::take(&mut self.threads[cpu].asked));
         (self.threads[cpu].same, self.threads[cpu].last) = (0, (0, 0));

@@ -114,7 +114,7 @@ impl Walk<'_> {
         let lab = &mut self.lab;
         match step {
             Step::Run(cpu) => {
-                let clock = lab.lease.clock;
+                let clock = lab.lease.clock.get();
                 lab.sim.switch(&mut lab.lease, &mut lab.world, cpu, clock);
                 assert!(lab.go_on(cpu), "nobody is behind");
             }

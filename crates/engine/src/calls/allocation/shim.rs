@@ -19,7 +19,7 @@ pub fn caller(returns: *const u64) -> Option<u64> {
     let pc = word(0);
     let found = (1..=FRAME_WORDS).map(word).find(|back| is_program(pc) && is_call(*back, pc))?;
     // A function with hooks is on the list of calls already.
-    (current().calls(hot!().frames).next() != Some(found)).then_some(found)
+    (current().calls(hot().frames.get()).next() != Some(found)).then_some(found)
 }
 
 /// Is before `back` a call of the function that `pc` is in? Direct (`e8`), or through a pointer beside the code (`ff 15`).

@@ -31,7 +31,7 @@ extern "C" fn wait_for(word: u64, pc: u64, sp: u64) {
         // The process is about to end, and nobody is left who could give the lock back.
         return;
     }
-    let lock = object(word, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
+    let lock = object(word, innermost::calling(pc, sp, current().calls(hot().frames.get()).next()).unwrap_or(pc));
     let begin = now();
     wait_for_word(lock, WORD);
     locks::acquired_within(word, begin, lock.call.pc);
@@ -55,7 +55,7 @@ macro_rules! reader_writer {
         pub extern "C" fn $name(_lock: u64) -> c_int {
             extern "C" fn body(lock: u64, pc: u64, sp: u64) -> c_int {
                 if active() {
-                    let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot!().frames).next()).unwrap_or(pc));
+                    let $lock = object(lock, innermost::calling(pc, sp, current().calls(hot().frames.get()).next()).unwrap_or(pc));
                     crate::threads::signals::pending::deafly(|| _ = $body);
                 }
                 0

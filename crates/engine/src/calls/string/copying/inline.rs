@@ -13,7 +13,7 @@ const MOVED: u64 = 16;
 /// Time for so many moves to issue.
 fn moves(count: u64) {
     let width = u64::from(launch().machine.core.width.max(1));
-    hot!().clock += count * ticks(1) / width;
+    hot().spend(count * ticks(1) / width);
 }
 
 fn copied(to: u64, from: u64, bytes: u64, pc: u64) {
