@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published results, simulated again; the grid of counters; the counters under many schedules.
-use crate::harness::{Place, Program, corefold, ended, program_with, said, sources_in, stress};
+use crate::harness::{Place, Program, corefold, ended, objects, program_with, said, sources_in, stress};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -297,11 +297,12 @@ fn a_part_of_the_grid_is_a_table() {
 
 /// A program of the kit's tests, compiled with the kit for the lab.
 pub fn kit_program(program: &str, defines: &[&str]) -> Program {
-    let mut options: Vec<String> = defines.iter().map(|define| (*define).to_owned()).collect();
-    options.extend(["-I".to_owned(), kit("include")]);
-    options.extend(sources_in(Path::new(&kit("src"))));
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    program_with(&kit(&format!("tests/explore/{program}.c")), &options)
+    let include = kit("include");
+    let options = [&["-I", &include, "-D_GNU_SOURCE"], defines].concat();
+    // Several programs share the kit's objects.
+    let objects = objects(&sources_in(Path::new(&kit("src"))), &options);
+    let all: Vec<&str> = options.into_iter().chain(objects.iter().map(String::as_str)).collect();
+    program_with(&kit(&format!("tests/explore/{program}.c")), &all)
 }
 
 /// Such a program with rare paths made common, explored on `cpus` CPUs once for each of its arguments.
@@ -342,10 +343,12 @@ fn a_fence_of_the_kit_orders_stores_before_loads() {
 }
 
 /// Waiters that sleep at once: a lost wake-up is a deadlock.
+pub const SLEEPY: [&str; 4] =
+    ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1", "-DCF_RWSEM_HAND_OFF_NS=2000"];
+
 #[test]
 fn sleeping_waiters_are_woken() {
-    let sleepy = ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1"];
-    explore_kit("counters", &sleepy, 6, seeds("1-2"), &KINDS);
+    explore_kit("counters", &SLEEPY, 6, seeds("1-2"), &KINDS);
 }
 
 /// Opposite amounts in one node: what one thread passes on, another takes away meanwhile.

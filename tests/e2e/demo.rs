@@ -11,19 +11,14 @@ fn simulate(source: &str) -> Report {
 }
 
 #[test]
-fn the_culprit_is_named_down_to_field_and_source_line() {
-    let report = simulate("counters.c");
-    assert!(report.gain(80, 1) < 8.0, "{}", report.gain(80, 1));
-    assert_eq!(report.0["finding"]["cause"], "lines");
-    let text = report.0["finding"]["text"].as_str().unwrap();
+fn the_culprit_is_named_down_to_field_and_source_line_and_the_fix_scales() {
+    let (broken, fixed) = (simulate("counters.c"), simulate("counters_fixed.c"));
+    assert!(broken.gain(80, 1) < 8.0, "{}", broken.gain(80, 1));
+    assert_eq!(broken.0["finding"]["cause"], "lines");
+    let text = broken.0["finding"]["text"].as_str().unwrap();
     for words in ["struct counter at counters.c:", "False sharing: count_request (counters.c:", "counter.delta["] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }
-}
-
-#[test]
-fn the_fix_scales() {
-    let (broken, fixed) = (simulate("counters.c"), simulate("counters_fixed.c"));
     assert!(fixed.gain(80, 1) > 40.0, "{}", fixed.gain(80, 1));
     assert!(fixed.throughput(80) > 10.0 * broken.throughput(80));
     assert!(!fixed.0["finding"]["text"].as_str().unwrap().contains("False sharing"));

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kit's locks and slab caches under many schedules, and whom they pass by in the plain one.
-use crate::case::{explore_kit, kit_program, seeds};
+use crate::case::{SLEEPY, explore_kit, kit_program, seeds};
 use crate::harness::{Place, stress};
 
 /// Short spins, so that waiters yield, leave the spinners' queue and sleep within a run.
 const SHORT: [&str; 1] = ["-DCF_LOCK_SPINS=16"];
-
-/// Waiters that sleep at once: a lost wake-up is a deadlock.
-const SLEEPY: [&str; 4] =
-    ["-DCF_LOCK_PARKS=1", "-DCF_LOCK_SPINS=2", "-DCF_LOCK_YIELDS=1", "-DCF_RWSEM_HAND_OFF_NS=2000"];
 
 #[test]
 fn locks_exclude_under_many_schedules() {

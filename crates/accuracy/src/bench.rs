@@ -85,6 +85,8 @@ const MOST_TRIALS: usize = 5;
 /// For what share of a trial they may have it.
 const MOST_PREEMPTED: f64 = 0.02;
 
+/// Seconds that a run may take, on a host that does other things as well: a run that is cut off is a wrong result.
+const LONGEST: &str = "3600";
 const FLAGS: [&str; 4] = ["-O2", "-g", "-Wall", "-pthread"];
 
 impl Bench {
@@ -162,7 +164,7 @@ impl Bench {
         let mut command = Command::new(&self.corefold);
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", on.machine]);
         command.args(on.without.iter().flat_map(|name| ["--without", name]));
-        command.args(["--placement", on.placement, "--cpus", &threads.to_string(), "--timeout", "300", "--"]);
+        command.args(["--placement", on.placement, "--cpus", &threads.to_string(), "--timeout", LONGEST, "--"]);
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let begun = Instant::now();
         let output = finish(command)?;
@@ -192,7 +194,7 @@ impl Bench {
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
         // Others run beside it: `side_by_side`.
         command
-            .args(["--cpus", cpus, "--jobs", "1", "--timeout", "300", "--"])
+            .args(["--cpus", cpus, "--jobs", "1", "--timeout", LONGEST, "--"])
             .arg(program)
             .args(arguments.split_whitespace());
         Ok((serde_json::from_slice(&finish(command)?.stdout)?, recording))

@@ -69,11 +69,11 @@ impl Cell {
 }
 
 pub fn run(home: &Home, corefold: &Path, part: &Part) -> Result<Vec<Cell>> {
+    let cells = cells(part)?;
     let place = Scratch::removed_when_ended()?;
     let cell = home.kit().join("bench/cell.c");
     let program = Sources::instrumented(home, corefold, &cell, Library::Kit, place.path())?;
     let program = program.compile("", &[], place.path())?;
-    let cells = cells(part)?;
     // The longest first, so that the last ones end together.
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(cells[at].0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to try against a cause: what the field does about its kind. A direction, not a measurement.
-use super::{Cause, lock_on};
+use super::{Cause, lock_on, spun_on};
 use crate::curve::Point;
-use crate::hot::{Group, Spot};
+use crate::hot::{Group, Spot, groups};
 use crate::locks::LockGroup;
 use crate::units;
 use corefold_explain::{LockUse, Sharing};
@@ -36,20 +36,28 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
     let what = match cause {
         Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
-        Cause::Lock(lock) => of_lock(lock.worst(), lock.acquisitions),
+        Cause::Lock(lock) => {
+            let groups = groups(point.explained);
+            let on = groups.iter().find(|group| spun_on(lock.worst(), group));
+            of_lock(lock.worst(), lock.acquisitions).map(|what| with_counts(what, lock.worst(), on))
+        }
         Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
-            Some(lock) => of_lock(lock, lock.acquisitions).map(|what| match of_lines(group) {
-                // Such as the count of a barrier whose sense is polled.
-                Some(PARTS) if lock.kind == LockKind::SpunWord && lock.acquisitions == 0 => {
-                    format!("{what}; for what is counted beside it, {PARTS}")
-                }
-                _ => what,
-            }),
+            Some(lock) => of_lock(lock, lock.acquisitions).map(|what| with_counts(what, lock, Some(group))),
             None => of_lines(group).map(String::from),
         },
         Cause::Idle(_) | Cause::ManyLines | Cause::Function(_) | Cause::Nothing => None,
     };
     what.map_or(String::new(), |what| format!("To try{against}: {what}."))
+}
+
+/// What helps the lock, and what is counted beside it `on` the same line, such as the arrivals at a barrier whose sense is
+/// polled.
+fn with_counts(what: String, lock: &LockUse, on: Option<&Group>) -> String {
+    let polled = lock.kind == LockKind::SpunWord && lock.acquisitions == 0;
+    match on.filter(|_| polled).and_then(of_lines) {
+        Some(PARTS) => format!("{what}; for what is counted beside it, {PARTS}"),
+        _ => what,
+    }
 }
 
 fn is_rwlock(lock: &LockUse) -> bool {

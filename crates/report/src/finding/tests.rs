@@ -286,8 +286,15 @@ fn what_is_counted_beside_a_flag_has_a_remedy_too() {
     let mut sense = lock("barrier.sense", LockKind::SpunWord, 0x1008, 3_000_000);
     sense.acquisitions = 0;
     (run.lines, run.locks) = (vec![line], vec![sense]);
-    let text = said(&[timed(1, 1_000_000), run]);
-    assert!(text.contains("if a flag, set it sooner; for what is counted beside it, a part for each CPU"), "{text}");
+    for (wait, named) in [(3_000_000, "one cache line of barrier"), (4_000_000, "the spun word barrier.sense")] {
+        run.locks[0].wait_cycles = wait;
+        let text = said(&[timed(1, 1_000_000), run.clone()]);
+        assert!(text.contains(named), "{text}");
+        assert!(
+            text.contains("if a flag, set it sooner; for what is counted beside it, a part for each CPU"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
