@@ -3,6 +3,7 @@
 //! The tables in docs/conformance.md are held against it, and so is the public list of assertions, of which
 //! none may be neither covered nor left out for a reason.
 use crate::harness::{Place, Simulation, native_with, program_with, programs, said};
+use crate::programs::AT_ONCE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
@@ -26,7 +27,7 @@ fn options(source: &str) -> &'static [&'static str] {
 
 /// What a program says, natively; an error if it says another thing when simulated, or "NO" to anything.
 fn check(source: &str) -> Result<String, String> {
-    let own = said(&mut Place::new().command(native_with(source, options(source))));
+    let own = said(&mut Place::new().command(native_with(source, &[options(source), AT_ONCE].concat())));
     if own.code != Some(0) || own.out.lines().any(|line| !line.ends_with(": ok")) {
         return Err(format!("{source} natively ({:?}):\n{}{}", own.code, own.out, own.err));
     }
