@@ -121,7 +121,7 @@ impl Lab {
     }
 
     fn switch(&mut self, cpu: usize, clock: Ticks) {
-        self.sim.switch(&mut self.lease, &mut self.world, cpu, clock);
+        self.sim.switch(&self.lease, &mut self.world, cpu, clock);
         self.drop_accounts();
     }
 
@@ -186,7 +186,7 @@ impl Lab {
             return self.over(cpu, found);
         }
         let mut event = self.threads[cpu].event.take().unwrap_or_else(|| self.begin(cpu, op));
-        let effects = self.sim.event(&mut self.lease, &mut self.world, &mut event);
+        let effects = self.sim.event(&self.lease, &mut self.world, &mut event);
         self.drop_accounts();
         self.threads[cpu].asked |= effects.has(Effects::ACCESSED) && effects.outcome.transfer.is_some();
         if effects.has(Effects::OTHERS) {
@@ -265,7 +265,7 @@ impl Lab {
             let mut lines = [corefold_sim::Watched::default(); corefold_sim::LOOKS];
             lines[0].line = self.sim.line_start(place.address);
             let spin = corefold_sim::Spin { period: ticks(cycles), lines, read: Default::default() };
-            self.threads[cpu].skipping = self.sim.skip(&mut self.lease, &mut self.world, spin, LONGEST_SKIP);
+            self.threads[cpu].skipping = self.sim.skip(&self.lease, &mut self.world, spin, LONGEST_SKIP);
         }
         if !self.threads[cpu].skipping {
             self.lease.spend(ticks(cycles));

@@ -115,7 +115,7 @@ impl Walk<'_> {
         match step {
             Step::Run(cpu) => {
                 let clock = lab.lease.clock.get();
-                lab.sim.switch(&mut lab.lease, &mut lab.world, cpu, clock);
+                lab.sim.switch(&lab.lease, &mut lab.world, cpu, clock);
                 assert!(lab.go_on(cpu), "nobody is behind");
             }
             Step::Commit(cpu) => lab.sim.stores.commit_first_of(&mut lab.world, cpu, lab.sim.cpu as u32),
