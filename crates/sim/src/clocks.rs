@@ -25,6 +25,12 @@ impl Clocks {
         self.0.first().map_or(Ticks::MAX, |key| key >> CPU_BITS)
     }
 
+    /// The CPU of the smallest clock, if any waits.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        self.0.first().map(|key| parts(*key).1)
+    }
+
     #[inline]
     pub fn push(&mut self, clock: Ticks, cpu: u32) {
         let mut at = self.0.len();
@@ -156,6 +162,7 @@ mod tests {
         fn cpus_come_by_clock_then_number(clocks in prop::collection::vec(0u64..8, 0..40)) {
             let (heap, model) = filled(&clocks);
             prop_assert_eq!(heap.smallest(), smallest(&model).map_or(Ticks::MAX, |(clock, _)| clock));
+            prop_assert_eq!(heap.first(), smallest(&model).map(|(_, cpu)| cpu));
             prop_assert_eq!(drain(heap), sorted(model));
         }
 

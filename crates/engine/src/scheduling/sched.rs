@@ -84,6 +84,7 @@ fn run_cpu(cpu: usize, clock: Ticks) {
         sim.stores.view_changes(cpu as u32)
     });
     trace::runs(to);
+    fetch_next();
     let to = current();
     hot.frames.set(to.frames.get());
     hot.wrote.set(to.wrote.get());
@@ -95,6 +96,16 @@ fn run_cpu(cpu: usize, clock: Ticks) {
         arrive();
     }
     fiber::switch(from, to, changes.then_some(arrive));
+}
+
+/// Whoever runs next, if the running fiber soon waits, is fetched meanwhile: with hundreds of fibers, each of its lines is a
+/// cache miss on the host.
+#[inline]
+fn fetch_next() {
+    let next = sim(|sim| sim.clocks.first().and_then(|cpu| sim.cpus[cpu as usize].thread));
+    if let Some(fiber) = next.and_then(|number| FIBERS.get(number)) {
+        fiber.fetch();
+    }
 }
 
 /// Memory shows the view of the CPU that runs from now on. Stores that are due commit before anything that it does: it may
