@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published results, simulated again; the grid of counters; the counters under many schedules.
 use crate::harness::{Place, Program, corefold, ended, objects, program_with, said, sources_in, stress};
+use crate::name_cache::{kit, kit_flags};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-fn kit(path: &str) -> String {
-    format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
-}
 
 #[test]
 fn cases_are_listed() {
@@ -298,7 +295,7 @@ fn a_part_of_the_grid_is_a_table() {
 /// A program of the kit's tests, compiled with the kit for the lab.
 pub fn kit_program(program: &str, defines: &[&str]) -> Program {
     let include = kit("include");
-    let options = [&["-I", &include, "-D_GNU_SOURCE"], defines].concat();
+    let options = kit_flags(&include, defines);
     // Several programs share the kit's objects.
     let objects = objects(&sources_in(Path::new(&kit("src"))), &options);
     let all: Vec<&str> = options.into_iter().chain(objects.iter().map(String::as_str)).collect();

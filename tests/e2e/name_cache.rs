@@ -11,6 +11,11 @@ pub fn kit(path: &str) -> String {
     format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// What the kit's own sources are compiled with: the same for all programs, which share the objects.
+pub fn kit_flags<'a>(include: &'a str, defines: &[&'a str]) -> Vec<&'a str> {
+    [&["-I", include, "-D_GNU_SOURCE"], defines].concat()
+}
+
 /// A program over the caches, built with a locking policy. Of the options, those for the kit (`-DCF_…`) are for its objects,
 /// too. `None` without liburcu's source.
 pub fn cache_program(source: &str, policy: u32, options: &[&str]) -> Option<Program> {
@@ -20,7 +25,7 @@ pub fn cache_program(source: &str, policy: u32, options: &[&str]) -> Option<Prog
     let (defines, own): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| option.starts_with("-DCF_"));
     let (include, policy) = (kit("include"), format!("-DCF_VFS_POLICY={policy}"));
     // Each source with only those that it knows: several programs share the objects.
-    let kit_flags = [&["-I", &include, "-D_GNU_SOURCE"], defines.as_slice()].concat();
+    let kit_flags = kit_flags(&include, &defines);
     let flags = [urcu.as_slice(), &kit_flags, &[policy.as_str()]].concat();
     let [lower, vfs] = ["src", "src/vfs"].map(|folder| sources_in(Path::new(&kit(folder))));
     let parts = [(&lower, &kit_flags), (&vfs, &flags), (&urcu_sources, &urcu)];

@@ -27,6 +27,11 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// In place of both tags: bit 0 is in no clean tag, and there is no CPU of this number.
+    pub const NO_TAG: u32 = u32::MAX;
+    /// In place of the clean tag alone: every read is an event, as a spin's reads are being collected.
+    pub const READS_SHOWN: u32 = Lease::NO_TAG - 1;
+
     /// The clock moves on.
     #[inline]
     pub fn spend(&self, ticks: Ticks) {
@@ -38,11 +43,6 @@ impl Lease {
         self.tag.set(tag);
         self.tag_dirty.set(tag_dirty);
     }
-
-    /// In place of both tags: bit 0 is in no clean tag, and there is no CPU of this number.
-    pub const NO_TAG: u32 = u32::MAX;
-    /// In place of the clean tag alone: every read is an event, as a spin's reads are being collected.
-    pub const READS_SHOWN: u32 = Lease::NO_TAG - 1;
 
     /// The tags of `cpu`, or none where every access is to be an event.
     pub fn tags(cpu: u32, every_access: bool) -> (u32, u32) {
