@@ -26,14 +26,14 @@ vfs: $(OUT)/libcorefold_vfs.a
 
 # Tests are built with test points, and short spins, so that rare paths are common.
 VFS_WAYS = plain asan tsan bp policy0 policy1 policy2 policy3 policy4
-vfs_plain_FLAGS = -O2 -g
-vfs_asan_FLAGS = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-vfs_tsan_FLAGS = -O1 -g -fsanitize=thread
+vfs_plain_FLAGS = $(plain_FLAGS)
+vfs_asan_FLAGS = $(asan_FLAGS)
+vfs_tsan_FLAGS = $(tsan_FLAGS)
 # The flavour of liburcu for threads that are not ours.
-vfs_bp_FLAGS = -O1 -g -DCF_RCU_BP
+vfs_bp_FLAGS = -O1 -g1 -DCF_RCU_BP
 vfs_bp_LIBURCU = -lurcu-bp
 vfs_bp_TESTS = $(filter rcu rhash walk,$(VFS_TESTS))
-$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_FLAGS = -O1 -g -DCF_VFS_POLICY=$p))
+$(foreach p,0 1 2 3 4,$(eval vfs_policy$p_FLAGS = -O1 -g1 -DCF_VFS_POLICY=$p))
 # kernel_compare changes its root, where the leak checker finds no /proc; property compares with the same model.
 vfs_asan_TESTS = $(filter-out kernel_compare,$(VFS_TESTS))
 # The model needs no sanitiser that looks for races.
@@ -41,9 +41,11 @@ vfs_tsan_TESTS = $(filter-out kernel_compare property hostile,$(VFS_TESTS))
 # What a policy has to show: that the caches work. The blocks they are built from do not ask for it.
 $(foreach p,0 1 2 3 4,$(eval vfs_policy$p_TESTS = $(filter dcache dcache_ops dcache_windows icache rename walk property calls descriptors storms one_limit,$(VFS_TESTS))))
 
-# Where the other half is built in the same way already.
+# Where the other half is built in the same way already; it knows nothing of flavours.
 vfs_plain_KIT = plain/points
+vfs_asan_KIT = asan/points
 vfs_tsan_KIT = tsan/points
+vfs_bp_KIT = plain/points
 
 define vfs_way
 $(OUT)/vfs_$(1)/%.o: src/%.c $(HEADERS) $(VFS_HEADERS) $(wildcard src/*.h src/vfs/*.h)

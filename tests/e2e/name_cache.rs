@@ -11,9 +11,11 @@ pub fn kit(path: &str) -> String {
     format!("{}/../kit/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the kit's own sources are compiled with: the same for all programs, which share the objects.
+/// What the kit's own sources are compiled with: the same for all programs, which share the objects. Those with `defines` are
+/// for many schedules, not for speed: with less optimisation they compile in two thirds of the time.
 pub fn kit_flags<'a>(include: &'a str, defines: &[&'a str]) -> Vec<&'a str> {
-    [&["-I", include, "-D_GNU_SOURCE"], defines].concat()
+    let optimised: &[&str] = if defines.is_empty() { &[] } else { &["-O1"] };
+    [optimised, &["-I", include, "-D_GNU_SOURCE"], defines].concat()
 }
 
 /// A program over the caches, built with a locking policy. Of the options, those for the kit (`-DCF_…`) are for its objects,

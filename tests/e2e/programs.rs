@@ -25,7 +25,7 @@ fn simulated(program: &Program) -> Result<String, String> {
 }
 
 /// For the compiler where a program only has to say what is right: it compiles faster.
-pub const AT_ONCE: &[&str] = &["-O0"];
+pub const AT_ONCE: &[&str] = &["-O0", "-g0"];
 
 /// What is wrong with a program, if anything.
 fn check(source: &str) -> Result<(), String> {

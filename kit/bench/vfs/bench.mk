@@ -17,15 +17,13 @@ BESIDE_TMPFS = $(if $(LIBURCU),$(OUT)/tmpfs)
 vfs-bench: $(OUT)/vfs-bench $(BESIDE_TMPFS)
 
 # With the objects of the kit's tests, which have test points.
-asan_BENCH = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-tsan_BENCH = -O1 -g -fsanitize=thread
 define bench_way
 $(OUT)/bench-$(1)/%.o: bench/vfs/%.c $(BENCH_HEADERS)
 	@mkdir -p $$(@D)
-	$(CC) $$(COMPILE_BENCH) $($(1)_BENCH) -c $$< -o $$@
+	$(CC) $$(COMPILE_BENCH) $($(1)_FLAGS) -c $$< -o $$@
 $(OUT)/bench-$(1)/%: tests/bench/%.c tests/harness.h $(patsubst bench/vfs/%.c,$(OUT)/bench-$(1)/%.o,$(BENCH_VFS)) \
 		$(if $(LIBURCU),$(OUT)/vfs_$(1)/libvfs.a)
-	$(CC) $$(COMPILE_BENCH) $($(1)_BENCH) -DCF_TEST_POINTS $$(filter %.c %.o %.a,$$^) $(if $(LIBURCU),,$(SOURCES)) \
+	$(CC) $$(COMPILE_BENCH) $($(1)_FLAGS) -DCF_TEST_POINTS $$(filter %.c %.o %.a,$$^) $(if $(LIBURCU),,$(SOURCES)) \
 		$(LIBURCU) -o $$@ -lm
 endef
 $(foreach w,asan tsan,$(eval $(call bench_way,$(w))))
