@@ -27,7 +27,7 @@ fn mimalloc(options: &[&str], source: &str) -> Program {
     let include = ["include", "src"].map(|directory| format!("-I{}", path(directory)));
     let all = path("src/static.c");
     // All of it is one source, which takes long to optimise.
-    let own = ["-O1", "-DNDEBUG", "-DMI_MALLOC_OVERRIDE", "-fno-builtin-malloc", &include[0], &include[1], &all];
+    let own = ["-O0", "-DNDEBUG", "-DMI_MALLOC_OVERRIDE", "-fno-builtin-malloc", &include[0], &include[1], &all];
     program_with(source, &[&own, options].concat())
 }
 

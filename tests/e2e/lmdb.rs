@@ -98,10 +98,11 @@ fn claiming_a_slot_for_each_transaction_collapses_at_the_reader_mutex() {
 }
 
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn recordings_are_the_same_wherever_they_are_made() {
     let record = || {
         let place = Place::new();
-        let simulation = Simulation::of(&simulated()).cpus("1,8").args("{cpus} begin 100");
+        let simulation = Simulation::of(&simulated()).cpus("1,8,80").args("{cpus} begin 100");
         let simulation = simulation
             .with(|command| {
                 command.current_dir(place.directory());

@@ -43,6 +43,12 @@ pub fn lend_sim() -> Lent<'static, Sim> {
     }
 }
 
+/// The running CPU.
+#[inline]
+pub fn running_cpu() -> u32 {
+    sim(|sim| sim.cpu as u32)
+}
+
 /// What the simulation was asked for: it does not change.
 #[inline]
 pub fn launch() -> &'static Launch {

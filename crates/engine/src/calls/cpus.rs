@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as the program asks for it: how many CPUs, and which one it is on.
 use crate::calls::topology::MEMORY_KB;
-use crate::engine::{active, charge, launch};
+use crate::engine::{active, charge, launch, running_cpu};
 use crate::real::real;
 use crate::scheduling::sched::enter_kernel;
 use crate::stand_in::stand_ins;
-use crate::state::scheduler::running_cpu;
 use crate::threads::clock;
 use crate::threads::cpus::count;
 use core::ffi::{c_int, c_long, c_uint};

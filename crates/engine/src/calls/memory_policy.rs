@@ -2,11 +2,10 @@
 //! Where memory is to lie (`mbind`, `set_mempolicy`, `move_pages`): the nodes are the simulated machine's, one for each
 //! socket. Policies are kept, and have no effect: a page lies in the socket that touches it first.
 use crate::calls::topology::Topology;
-use crate::engine::{launch, note, sim};
+use crate::engine::{launch, note, running_cpu, sim};
 use crate::scheduling::fiber::current;
 use crate::scheduling::sched;
 use crate::state::calls::Policy;
-use crate::state::scheduler::running_cpu;
 use core::ffi::{c_int, c_long};
 
 const MODES: c_int = 6;

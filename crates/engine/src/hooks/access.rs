@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain accesses that are not a hit on a private line, and the accounting that all accesses share.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::{active, lend_sim};
+use crate::engine::{active, lend_sim, running_cpu};
 use crate::hooks::delays;
 use crate::hooks::l1_refill;
 use crate::hooks::settle::settle;
@@ -16,7 +16,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use crate::scheduling::{perturb, sched};
-use crate::state::scheduler::{SCHED, running_cpu};
+use crate::state::scheduler::SCHED;
 use crate::storage::relayout::simulated;
 use crate::storage::relayout::tag_of;
 use corefold_block::turn::Look;

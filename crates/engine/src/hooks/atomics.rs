@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations: carried out here, at the moment their line arrives.
 use crate::counts::lock_table::LOCKS;
-use crate::engine::active;
+use crate::engine::{active, running_cpu};
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
 use crate::hooks::delays;
@@ -17,7 +17,6 @@ use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
-use crate::state::scheduler::running_cpu;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use corefold_block::turn::Look;
 use corefold_model::Ticks;

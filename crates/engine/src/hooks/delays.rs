@@ -2,12 +2,12 @@
 //! Schedules drawn from the seed, at each access: [`corefold_sim::delays`] says whether the thread is delayed. And runs without
 //! progress: they are ended.
 use crate::account::freed;
-use crate::engine::{launch, sim};
+use crate::engine::{launch, running_cpu, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::{FIBERS, Fiber, State, Wait, current, goes_away};
 use crate::scheduling::perturb::PERTURB;
 use crate::scheduling::{lease, sched, shown};
-use crate::state::scheduler::{running_cpu, running_fiber};
+use crate::state::scheduler::running_fiber;
 use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
 use core::sync::atomic::Ordering;

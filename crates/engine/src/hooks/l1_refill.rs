@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
-use crate::engine::{sim, slot_of};
+use crate::engine::{running_cpu, sim, slot_of};
 use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::program_memory::ProgramMemory;
-use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::{self, simulated};
 use core::cell::Cell;
 use corefold_model::{Access, Kind, Tag};

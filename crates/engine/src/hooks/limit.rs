@@ -2,7 +2,7 @@
 //! The running CPU's clock has reached its limit: what was put off until then is done.
 use crate::account::sample;
 use crate::counts::samples::What;
-use crate::engine::{active, sim};
+use crate::engine::{active, running_cpu, sim};
 use crate::hooks::branches;
 use crate::hooks::delays;
 use crate::hooks::polls;
@@ -12,7 +12,7 @@ use crate::scheduling::fiber::current;
 use crate::scheduling::outside;
 use crate::scheduling::run_ahead;
 use crate::scheduling::{lease, sched};
-use crate::state::scheduler::{SCHED, running_cpu};
+use crate::state::scheduler::SCHED;
 
 /// The running CPU's clock has reached its limit, in the basic block that returns to `pc`.
 pub extern "C" fn at_limit(pc: u64) {

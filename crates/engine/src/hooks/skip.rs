@@ -2,9 +2,9 @@
 //! The running fiber skips iterations of its spin: see [`corefold_sim::Sim::skip`].
 use crate::account::sample;
 use crate::counts::samples::What;
-use crate::engine::line_start;
 use crate::engine::sim;
 use crate::engine::ticks_of;
+use crate::engine::{line_start, running_cpu};
 use crate::hooks::decoded;
 use crate::hooks::delays;
 use crate::hot::hot;
@@ -15,7 +15,6 @@ use crate::scheduling::spin::Spins;
 use crate::scheduling::spin_skip::end;
 use crate::scheduling::{lease, sched};
 use crate::state::scheduler::SCHED;
-use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::simulated;
 use corefold_block::turn::Look;
 use corefold_model::Ticks;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Split locks: locked operations on bytes of two cache lines. The processor cannot hold both lines, so it locks the bus,
 //! which takes microseconds and keeps every other CPU from all that is not in its own caches.
-use crate::engine::{line_bytes, line_start, note, sim};
+use crate::engine::{line_bytes, line_start, note, running_cpu, sim};
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::layout::SHADOW_SHIFT;
 use crate::scheduling::charges::charge;
 use crate::scheduling::run_ahead;
 use crate::scheduling::sched;
-use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::tag_of;
 use corefold_model::{Blame, Kind};
 use corefold_recording::AccessKind;

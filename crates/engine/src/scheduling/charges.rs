@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits and transfers are charged to the places in the code that caused them.
 use crate::counts::sites::SITES;
-use crate::engine::sim;
+use crate::engine::{running_cpu, sim};
 use crate::scheduling::fiber::current;
-use crate::state::scheduler::running_cpu;
 use crate::storage::relayout::tag_of;
 use corefold_model::Blame;
 use corefold_sim::{Retry, parts};

@@ -5,7 +5,7 @@
 //! one may get ahead of the others by the slack while it does what no other CPU can observe; before anything that
 //! others can observe, the CPUs that are behind run first ([`sync`]).
 use crate::counts::pace::PACE;
-use crate::engine::{launch, sim};
+use crate::engine::{launch, running_cpu, sim};
 use crate::hot::hot;
 use crate::neutral_stack;
 use crate::scheduling::charges;
@@ -24,7 +24,7 @@ use crate::scheduling::store_buffer;
 use crate::scheduling::timers;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
-use crate::state::scheduler::{SCHED, running_cpu, running_fiber};
+use crate::state::scheduler::{SCHED, running_fiber};
 use corefold_model::Ticks;
 use corefold_model::ticks;
 use corefold_sim::Due;
@@ -78,7 +78,6 @@ fn run_cpu(cpu: usize, clock: Ticks) {
     from.frames.set(hot.frames.get());
     from.wrote.set(hot.wrote.get());
     FIBERS.run(to);
-    SCHED.cpu.set(cpu as u32);
     let changes = sim(|sim| {
         sim.run(cpu, clock, hot);
         sim.stores.view_changes(cpu as u32)

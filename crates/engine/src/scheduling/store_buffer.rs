@@ -3,12 +3,11 @@
 //!
 //! Not in them are plain stores to a line that its CPU has alone and has modified, which no hook sees: nobody else sees
 //! them before asking for the line, and then the CPU's stores commit first.
-use crate::engine::{launch, sim};
+use crate::engine::{launch, running_cpu, sim};
 use crate::hot::hot;
 use crate::scheduling::charges::charge_retries;
 use crate::scheduling::lease;
 use crate::scheduling::program_memory::ProgramMemory;
-use crate::state::scheduler::running_cpu;
 use corefold_model::Ticks;
 use corefold_sim::{Effects, Memory, StoreBuffers};
 
@@ -16,10 +15,6 @@ use corefold_sim::{Effects, Memory, StoreBuffers};
 #[inline]
 fn stores<R>(work: impl FnOnce(&mut StoreBuffers) -> R) -> R {
     sim(|sim| work(&mut sim.stores))
-}
-
-fn running() -> u32 {
-    running_cpu()
 }
 
 /// Memory shows the view of `cpu` from now on. To be called apart if that changes anything.
@@ -64,21 +59,21 @@ pub fn flush_range(address: u64, size: u64) {
         // Of these bytes some may be simulated elsewhere.
         (0..launch().cpus).for_each(commit_all);
     }
-    let running = running();
+    let running = running_cpu();
     stores(|all| all.commit_on(&mut ProgramMemory, &(address..address + size), running));
 }
 
 /// What `cpu` has stored takes effect now, before its time.
 #[cold]
 pub fn commit_all(cpu: u32) {
-    let running = running();
+    let running = running_cpu();
     stores(|all| all.commit_all_of(&mut ProgramMemory, cpu, running));
 }
 
 /// What the running CPU has stored takes effect now, before its time.
 #[inline]
 pub fn commit_own() {
-    let cpu = running();
+    let cpu = running_cpu();
     if any_of(cpu) {
         commit_all(cpu);
     }

@@ -4,10 +4,10 @@
 //! While the traced thread runs, the CPU's tags match no line, so that every access takes the slow path, where it is
 //! written down; what it costs stays the same.
 use crate::carrier::Carrier;
-use crate::engine::{active, sim};
+use crate::engine::{active, running_cpu, sim};
 use crate::hot::hot;
 use crate::scheduling::shown;
-use crate::state::scheduler::{running_cpu, running_fiber};
+use crate::state::scheduler::running_fiber;
 use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;

@@ -10,8 +10,6 @@ use corefold_model::{Ticks, ticks};
 pub struct Scheduler {
     /// What varies the time of futex calls.
     pub futex_random: Cell<u64>,
-    /// The running CPU.
-    pub cpu: Cell<u32>,
     /// The running fiber.
     pub fiber: Cell<usize>,
     /// The longest time between two reads of one spin.
@@ -32,7 +30,6 @@ unsafe impl Sync for Scheduler {}
 
 pub static SCHED: Scheduler = Scheduler {
     futex_random: Cell::new(0),
-    cpu: Cell::new(0),
     fiber: Cell::new(0),
     longest_spin: Cell::new(0),
     stacks: Carrier::new(Stacks::NONE),
@@ -45,12 +42,6 @@ pub static SCHED: Scheduler = Scheduler {
 /// The run begins.
 pub fn begin(launch: &Launch) {
     SCHED.longest_spin.set(ticks(4 * launch.machine.core.pause + 200));
-}
-
-/// The running CPU.
-#[inline]
-pub fn running_cpu() -> u32 {
-    SCHED.cpu.get()
 }
 
 /// The running fiber.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual time as the program sees it.
 use crate::counts::pace::PACE;
-use crate::engine::{active, now, sim};
+use crate::engine::{active, now, running_cpu, sim};
 use crate::hot::hot;
 use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::peek;
-use crate::state::scheduler::{running_cpu, running_fiber};
+use crate::state::scheduler::running_fiber;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use corefold_model::{TICKS_PER_CYCLE, Ticks};
