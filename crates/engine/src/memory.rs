@@ -7,6 +7,9 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
+/// What a thread on each of hundreds of CPUs has lies on as many pages, for which the host's TLB has no room.
+const HUGE_PAGE: u64 = 2 << 20;
+
 /// Hands out the region from its low end; nothing is given back.
 struct Region {
     used: UnsafeCell<u64>,
@@ -17,10 +20,11 @@ unsafe impl dlmalloc::Allocator for Region {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         // SAFETY: one thread at a time allocates, see `Memory`.
         let used = unsafe { &mut *self.used.get() };
-        let size = (size as u64).next_multiple_of(1 << 20);
+        let size = (size as u64).next_multiple_of(HUGE_PAGE);
         if *used + size > RUNTIME_BYTES || !sys::map_at(RUNTIME + *used, size) {
             return (core::ptr::null_mut(), 0, 0);
         }
+        sys::prefer_huge_pages(RUNTIME + *used, size);
         *used += size;
         ((RUNTIME + *used - size) as *mut u8, size as usize, 0)
     }

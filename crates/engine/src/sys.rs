@@ -33,6 +33,12 @@ pub fn map_at(address: u64, bytes: u64) -> bool {
     got as u64 == address
 }
 
+/// A hint: the kernel may have none, or not give any to this process.
+pub fn prefer_huge_pages(address: u64, bytes: u64) {
+    // SAFETY: the bytes stay what they are.
+    unsafe { syscall!(libc::SYS_madvise, address, bytes, libc::MADV_HUGEPAGE; 0, 0, 0) };
+}
+
 /// Lets code run in memory of ours.
 pub fn make_executable(address: u64, bytes: u64) {
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
