@@ -10,9 +10,9 @@ ENGINE = -p corefold-engine
 # Tests are compiled by clippy, whose lints so cost no compilation of their own; in cargo's configuration, as programs that tests
 # start would inherit the environment.
 LINTED = --locked --config 'build.rustc-workspace-wrapper="clippy-driver"' --config 'build.rustflags=["-Dwarnings"]'
-TEST = $(CARGO) test $(LINTED)
 # One test more than cores at a time: some wait for programs that sleep.
-E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(TEST) -p corefold-tests
+TEST = RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(CARGO) test $(LINTED)
+E2E = COREFOLD_TEST_BIN=$(abspath $(BUILT)) $(TEST) -p corefold-tests
 
 build:
 	@scripts/setup.sh build

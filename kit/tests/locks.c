@@ -246,7 +246,7 @@ TEST("rwsem: the kernel's layout")
 TEST("qspin: more threads in line than a block of nodes, again and again")
 {
 	for (int i = 0; i < 4; i++) { // the nodes of threads that ended are used again
-		CHECK_EQUAL(guarded_begin(&guarded, lock_kind_of("qspin"), scaled(200) + 1, 100), 0);
+		CHECK_EQUAL(guarded_begin(&guarded, lock_kind_of("qspin"), scaled(80) + 1, 100), 0);
 		crew_run(100, false, queue_thread, NULL);
 		guarded_end(&guarded);
 	}

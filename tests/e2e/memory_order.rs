@@ -23,7 +23,7 @@ fn litmus_tests_stay_within_x86_tso() {
 
 #[test]
 fn litmus_tests_stay_within_x86_tso_in_many_schedules() {
-    let seeds = if stress() { "1-500" } else { "1-12" };
+    let seeds = if stress() { "1-500" } else { "1-6" };
     let program = program("litmus/tso.c");
     let said = Place::new().corefold(&format!("explore --seeds {seeds} --cpus 4 -- {} some", program.display()));
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);

@@ -158,7 +158,8 @@ fn names_are_right_under_many_schedules() {
     for (policy, cpus, defines) in &all[..if stress() { 3 } else { 2 }] {
         let Some(program) = cache_program("tests/explore/names.c", *policy, defines) else { return };
         let explore = format!("explore --machine xeon-4s-80 --cpus {cpus} --seeds {seeds}");
-        let said = Place::new().corefold(&format!("{explore} -- {} 200", program.display()));
+        let turns = if stress() { 200 } else { 100 };
+        let said = Place::new().corefold(&format!("{explore} -- {} {turns}", program.display()));
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     }
 }
