@@ -131,6 +131,12 @@ pub fn clip(text: &str, width: usize) -> String {
     kept
 }
 
+/// The same from the end: of `a.b.c`, the last members say most.
+pub fn clip_start(text: &str, width: usize) -> String {
+    let reversed: String = text.chars().rev().collect();
+    clip(&reversed, width).chars().rev().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,5 +183,6 @@ mod tests {
         assert_eq!(clip("abcdef", 6), "abcdef");
         assert_eq!(clip("abcdef", 5), "abcd…");
         assert_eq!(clip("abc", 0), "");
+        assert_eq!(clip_start("abcdef", 5), "…cdef");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Aligned columns that fit the screen: some columns give way, the widest first, and no others.
-use crate::style::{Style, clip};
+use crate::style::{Style, clip, clip_start};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -11,6 +11,8 @@ const LEAST: usize = 8;
 pub enum Align {
     Left,
     Right,
+    /// Left, and a name that is too long ends in full; a list of names begins in full.
+    Member,
 }
 
 /// Rows under headings, all indented alike.
@@ -78,9 +80,13 @@ impl Table {
             if i > 0 {
                 line += &" ".repeat(GAP);
             }
-            let cell = clip(cell, width);
+            let cell = if *align == Align::Member && !cell.contains(", ") {
+                clip_start(cell, width)
+            } else {
+                clip(cell, width)
+            };
             match align {
-                Align::Left => line += &format!("{cell:<width$}"),
+                Align::Left | Align::Member => line += &format!("{cell:<width$}"),
                 Align::Right => line += &format!("{cell:>width$}"),
             }
         }
@@ -110,6 +116,15 @@ mod tests {
             "    n  symbol                       at\n    1  short                        a.c:1\n  100  \
              a_function_with_a_long_name\n"
         );
+    }
+
+    #[test]
+    fn of_a_member_the_end_is_kept_and_of_a_list_the_beginning() {
+        let mut table = Table::new(&[("field", Align::Member), ("at", Align::Left)], &[0]);
+        table.row(vec!["Outer<Inner>.data.hits".into(), "a.c:1".into()]);
+        table.row(vec!["+0x18, +0x20, +0x28".into(), "a.c:2".into()]);
+        let text = table.print(22, PLAIN);
+        assert!(text.contains("  …r>.data.hits  a.c:1\n  +0x18, +0x20…  a.c:2\n"), "{text}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn fields(screen: &Screen, point: &Point, group: &Group) -> String {
         ("read on", Align::Right),
         ("written on", Align::Right),
         ("offset", Align::Right),
-        ("field", Align::Left),
+        ("field", Align::Member),
         ("sharing", Align::Left),
     ];
     let mut table = Table::new(&columns, &[5]).indent(5);
@@ -158,7 +158,7 @@ fn spots(screen: &Screen, group: &Group) -> String {
         ("transfers", Align::Right),
         ("CPUs", Align::Right),
         ("access", Align::Left),
-        ("field", Align::Left),
+        ("field", Align::Member),
         ("in", Align::Left),
         ("source", Align::Left),
     ];
