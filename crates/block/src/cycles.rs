@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks in loops: a chain of dependent instructions from one iteration to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
+use crate::before::before;
 use crate::latency::LOAD;
 use crate::op::TICKS;
 use crate::path::Path;
@@ -42,6 +43,11 @@ impl Route {
     fn new(at: u64, steps: Vec<Step>) -> Route {
         Route { blocks: Vec::new(), steps, first: 0, at, returned: false }
     }
+
+    fn begin_with(&mut self, steps: &[Step]) {
+        self.steps.splice(..0, steps.iter().cloned());
+        self.first += steps.len();
+    }
 }
 
 /// Whether there are calls of functions that are not followed.
@@ -58,7 +64,7 @@ struct Loops {
 /// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, and the inner loop on
 /// whose trip count that depends. Where several paths go round the loop, as through the arms of an `if`, the mean of
 /// what they add counts, weighted by the branch's bias where that is known.
-pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
+pub fn in_loops(code: &impl Code, place: Place, mut block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
     if !core.chains {
         return (flat.max(returning(&block, core)), None);
     }
@@ -70,6 +76,10 @@ pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &C
         around = loops(code, place, &block, core);
         around.inner = inner.or(around.inner);
     }
+    let ways = around.routes.iter().map(|route| &route.steps[..]).chain(alone.then_some(&block.steps[..]));
+    let before = before(code, place.head, ways, core);
+    around.routes.iter_mut().for_each(|route| route.begin_with(&before));
+    block.steps.splice(..0, before);
     if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
         // Its callees take their part of each iteration's time.
         let round = Route { first: block.steps.len(), ..Route::new(place.head, block.steps) };

@@ -21,6 +21,7 @@
 extern crate alloc;
 
 pub mod around;
+mod before;
 mod between;
 mod branch;
 pub mod clang;
@@ -65,6 +66,10 @@ pub trait Code {
     /// Up to `len` bytes at `address`; fewer where readable memory ends, none where it is not readable.
     /// Asked for instructions and for slots of the global offset table.
     fn bytes(&self, address: u64, len: usize) -> &[u8];
+    /// Up to `len` bytes of code that end at `address`; none if what stands there is not known.
+    fn bytes_before(&self, _address: u64, _len: usize) -> &[u8] {
+        &[]
+    }
     /// Whether a call to `target` is a hook of the runtime. `target` is where the call ends up, after any
     /// stub of the procedure linkage table. Stubs must be bound already (`LD_BIND_NOW`): a lazily bound one
     /// leads nowhere known, and its hook would count as an ordinary call.

@@ -147,6 +147,12 @@ impl<'a> Builder<'a> {
         op
     }
 
+    /// An instruction ahead of all these, which takes no part of their time.
+    pub fn before(&mut self, instruction: Instruction) -> Op {
+        let op = self.run(instruction, false);
+        Op { reads: Set::EMPTY, writes: Set::EMPTY, timing: Timing::FREE, instructions: 0, ..op }
+    }
+
     /// An instruction whose wait for memory the model adds: a locked one counts as the call of a hook does.
     pub fn announced(&mut self, instruction: Instruction) -> Op {
         let mut op = self.run(instruction, false);

@@ -57,7 +57,7 @@ impl Path {
     }
 }
 
-fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<Op> {
+pub fn build_all<'a>(steps: impl IntoIterator<Item = &'a Step>, core: &Core) -> Vec<Op> {
     let mut builder = Builder::new(core);
     steps.into_iter().map(|step| build(&mut builder, step, core)).collect()
 }
@@ -68,6 +68,7 @@ pub fn build(builder: &mut Builder, step: &Step, core: &Core) -> Op {
         Step::Run(instruction, taken) => builder.run(*instruction, *taken),
         Step::Announced(instruction) => builder.announced(*instruction),
         Step::Hook(hook, ip) => builder.hook(*hook, *ip),
+        Step::Before(instruction) => builder.before(*instruction),
         Step::Call(call, prologue) => {
             let prologue = Path::hooked(prologue, core);
             builder.call(*call, prologue.slots(), prologue.instructions())

@@ -58,7 +58,7 @@ fn compares_and_swaps(step: &Step) -> bool {
     match step {
         Step::Hook(hook, _) => matches!(hook, Hook::CompareSwap | Hook::CompareSwapWord),
         Step::Run(i, _) | Step::Announced(i) => i.mnemonic() == Mnemonic::Cmpxchg && i.has_lock_prefix(),
-        Step::Call(..) => false,
+        Step::Call(..) | Step::Before(_) => false,
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Step {
     Hook(Hook, u64),
     /// An ordinary call; the steps are those of the callee before its first block.
     Call(Instruction, Vec<Step>),
+    /// An instruction ahead of the loop: of it counts only what its register holds.
+    Before(Instruction),
 }
 
 impl Step {
@@ -29,7 +31,7 @@ impl Step {
         match self {
             Step::Run(i, taken) => *taken && !i.is_jmp_short_or_near(),
             Step::Call(..) => true,
-            Step::Announced(_) | Step::Hook(..) => false,
+            Step::Announced(_) | Step::Hook(..) | Step::Before(_) => false,
         }
     }
 
@@ -37,13 +39,13 @@ impl Step {
         match self {
             Step::Run(instruction, _) => u32::from(instruction.mnemonic() == Mnemonic::Pause),
             Step::Call(_, steps) => steps.iter().map(Step::pauses).sum(),
-            Step::Announced(_) | Step::Hook(..) => 0,
+            Step::Announced(_) | Step::Hook(..) | Step::Before(_) => 0,
         }
     }
 
     pub fn ip(&self) -> u64 {
         match self {
-            Step::Run(instruction, _) | Step::Announced(instruction) | Step::Call(instruction, _) => instruction.ip(),
+            Step::Run(i, _) | Step::Announced(i) | Step::Call(i, _) | Step::Before(i) => i.ip(),
             Step::Hook(_, ip) => *ip,
         }
     }

@@ -109,6 +109,30 @@ fn what_was_just_stored_is_there_as_soon_as_the_machine_says() {
     assert_eq!(round(indexed, |core| (core.forward, core.renamed) = (8, 0)), 9.0);
 }
 
+/// What a round of `add qword ptr [register], 1` takes behind `ahead`, on a core that recognises such words early.
+fn behind(ahead: &[u8], add: &[u8]) -> f64 {
+    let hook = Bytes(ahead.to_vec()).call(BLOCK);
+    let head = START + hook.0.len() as u64;
+    let looped = hook.then(add).then(&[0xeb, (-(7 + add.len() as i8)) as u8]);
+    cost(&looped, head, &Core { forward: 8, renamed: 0, ..CORE }).cycles()
+}
+
+#[test]
+fn a_variable_is_named_relative_to_the_program_counter_though_hooks_keep_its_address_in_a_register() {
+    // add qword [rbx], 1; and of [r12]
+    let (rbx, r12) = (&[0x48, 0x83, 0x03, 0x01][..], &[0x49, 0x83, 0x04, 0x24, 0x01][..]);
+    // lea rbx, [rip + 256]; lea r12, [rip + 256]
+    let (lea, lea_r12) = (&[0x48, 0x8d, 0x1d, 0, 1, 0, 0][..], &[0x4c, 0x8d, 0x25, 0, 1, 0, 0][..]);
+    let (early, late) = (1.0, 9.0);
+    assert_eq!([behind(lea, rbx), behind(lea_r12, r12)], [late, late]);
+    assert_eq!([behind(lea, r12), behind(lea_r12, rbx), behind(&[], rbx)], [early, early, early], "not that register");
+    // add rbx, 8; mov rbx, [rax]; push rbx, at the head of another function; xor eax, eax; pop rbx and ret; call rax
+    let [step, load, push] = [&[0x48, 0x83, 0xc3, 8][..], &[0x48, 0x8b, 0x18], &[0x53]];
+    let [other, leave, call] = [&[0x31, 0xc0][..], &[0x5b, 0xc3], &[0xff, 0xd0]];
+    assert_eq!([step, load, push].map(|between| behind(&[lea, between].concat(), rbx)), [early; 3]);
+    assert_eq!([other, leave, call].map(|between| behind(&[lea, between].concat(), rbx)), [late; 3]);
+}
+
 #[test]
 fn a_load_of_a_locked_operations_word_waits_for_it_and_others_do_not() {
     // lock add qword [rbx], 1; add r12, [rbx] or [rbx + 8]

@@ -23,6 +23,10 @@ impl Code for Bytes {
         let rest = address.checked_sub(START).and_then(|offset| self.0.get(offset as usize..));
         rest.map_or(&[], |rest| &rest[..len.min(rest.len())])
     }
+    fn bytes_before(&self, address: u64, len: usize) -> &[u8] {
+        let ahead = address.checked_sub(START).and_then(|offset| self.0.get(..offset as usize)).unwrap_or_default();
+        &ahead[ahead.len().saturating_sub(len)..]
+    }
     fn hook(&self, target: u64) -> Option<Hook> {
         match target {
             BLOCK => Some(Hook::Block),

@@ -240,6 +240,11 @@ impl Code for Image {
         let rest = &data[(address - start) as usize..];
         &rest[..len.min(rest.len())]
     }
+    fn bytes_before(&self, address: u64, len: usize) -> &[u8] {
+        let inside = |(start, data): &&(u64, Vec<u8>)| (*start..start + data.len() as u64).contains(&address);
+        let ahead = self.segments.iter().find(inside).map(|(start, data)| &data[..(address - start) as usize]);
+        ahead.map_or(&[], |ahead| &ahead[ahead.len().saturating_sub(len)..])
+    }
     fn hook(&self, target: u64) -> Option<Hook> {
         self.hooks.get(&target).copied()
     }

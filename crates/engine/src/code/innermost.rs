@@ -9,6 +9,7 @@ use crate::layout::{STACKS, STACKS_BYTES};
 use crate::stacks;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
+use core::ops::Range;
 
 /// Words of the stack that are looked at.
 const DEEPEST: usize = 8192;
@@ -22,7 +23,12 @@ pub fn files_changed() {
 }
 
 pub fn is_programs(pc: u64) -> bool {
-    KNOWN.with(|code| code.iter().any(|(begin, end)| (*begin..*end).contains(&pc)))
+    code_around(pc).is_some()
+}
+
+/// The segment of the program's code that the address is in.
+pub fn code_around(pc: u64) -> Option<Range<u64>> {
+    KNOWN.with(|code| code.iter().map(|(begin, end)| *begin..*end).find(|code| code.contains(&pc)))
 }
 
 /// Is it the return address of a call in the program's code?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The code of this process, for decoding.
-use crate::code::modules;
+use crate::code::{innermost, modules};
 use corefold_block::{Code, Hook};
 
 unsafe extern "C" {
@@ -17,6 +17,13 @@ impl Code for Mapped {
         let len = len.min((module.end - address) as usize);
         // SAFETY: within a mapped module; its code and its GOT are readable.
         unsafe { core::slice::from_raw_parts(address as *const u8, len) }
+    }
+
+    fn bytes_before(&self, address: u64, len: usize) -> &[u8] {
+        let Some(code) = innermost::code_around(address) else { return &[] };
+        let len = len.min((address - code.start) as usize);
+        // SAFETY: within a segment of code, which is readable.
+        unsafe { core::slice::from_raw_parts((address - len as u64) as *const u8, len) }
     }
 
     fn hook(&self, target: u64) -> Option<Hook> {

@@ -67,11 +67,10 @@ fn run_next() {
 
 /// Makes `cpu` the running one, at `clock`.
 fn run_cpu(cpu: usize, clock: Ticks) {
-    let left = running_cpu();
-    let (to, waits) = sim(|sim| (sim.cpus[cpu].thread, sim.stores.any_of(left)));
+    let (to, waits) = sim(|sim| (sim.cpus[cpu].thread, sim.stores.any_of(sim.cpu as u32)));
     let to = to.expect("a CPU in the heap has a fiber");
     if waits {
-        unhooked::others_run(left);
+        unhooked::others_run(running_cpu());
     }
     let hot = hot();
     let from = current();

@@ -59,15 +59,13 @@ pub fn flush_range(address: u64, size: u64) {
         // Of these bytes some may be simulated elsewhere.
         (0..launch().cpus).for_each(commit_all);
     }
-    let running = running_cpu();
-    stores(|all| all.commit_on(&mut ProgramMemory, &(address..address + size), running));
+    sim(|sim| sim.stores.commit_on(&mut ProgramMemory, &(address..address + size), sim.cpu as u32));
 }
 
 /// What `cpu` has stored takes effect now, before its time.
 #[cold]
 pub fn commit_all(cpu: u32) {
-    let running = running_cpu();
-    stores(|all| all.commit_all_of(&mut ProgramMemory, cpu, running));
+    sim(|sim| sim.stores.commit_all_of(&mut ProgramMemory, cpu, sim.cpu as u32));
 }
 
 /// What the running CPU has stored takes effect now, before its time.
