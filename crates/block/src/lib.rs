@@ -21,6 +21,7 @@
 extern crate alloc;
 
 pub mod around;
+mod awaiting;
 mod before;
 mod between;
 mod branch;
@@ -50,6 +51,7 @@ mod values;
 mod walk;
 mod ways;
 
+pub use awaiting::Awaiting;
 pub use between::{LEAVES, between};
 pub use branch::ways as branch_ways;
 pub use predictor::{History, Predictor};
@@ -241,6 +243,11 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
 /// How many `pause` instructions the block at `head` has, up to the next block.
 pub fn pauses(code: &impl Code, head: u64) -> u32 {
     walk::walk(code, head).steps.iter().map(walk::Step::pauses).sum()
+}
+
+/// How many instructions of the program's own the block at `head` has, up to the next block.
+pub fn instructions(code: &impl Code, head: u64, core: &Core) -> u32 {
+    Path::hooked(&walk::walk(code, head).steps, core).instructions()
 }
 
 /// The cost of instructions executed in the order of `addresses`, as single-stepping a program without

@@ -29,7 +29,7 @@ pub fn place(register: Register) -> Option<Place> {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Set(u128);
 
 impl Set {

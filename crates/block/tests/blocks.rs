@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
-use corefold_block::{Core, Lean, Place, cost, cost_at, cost_called, results};
+use corefold_block::{Awaiting, Core, Lean, Place, cost, cost_at, cost_called, results};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.
@@ -148,6 +148,29 @@ fn a_load_of_a_locked_operations_word_waits_for_it_and_others_do_not() {
 fn a_fence_takes_an_instruction_only_if_it_is_sequentially_consistent() {
     let fence = |order: u8| Bytes::new().then(&[0xbf, order, 0, 0, 0]).call(FENCE).cost();
     assert_eq!([fence(2), fence(3), fence(5)], [(0.0, 0), (0.0, 0), (0.25, 1)]);
+}
+
+#[test]
+fn what_computes_with_a_result_waits_for_it() {
+    let after =
+        |code: &[u8]| Awaiting::default().and_result().after(&Bytes::new().then(code).call(BLOCK), START, &CORE);
+    // mov rbx, rax; mov rbx, rax and imul rbx, rbx twice
+    let (copy, chain) = (&[0x48, 0x89, 0xc3][..], &[0x48, 0x89, 0xc3, 0x48, 0x0f, 0xaf, 0xdb, 0x48, 0x0f, 0xaf, 0xdb]);
+    let (waits, longest) = after(copy);
+    assert!(!waits.is_empty() && longest == 0, "a copy takes no time");
+    assert_eq!(after(chain), (waits, 6));
+    // The next block goes on with it: imul r12, rbx; add r13, 1.
+    let next = Bytes::new().then(&[0x4c, 0x0f, 0xaf, 0xe3, 0x49, 0x83, 0xc5, 0x01]).call(BLOCK);
+    let (more, longest) = waits.after(&next, START, &CORE);
+    assert!(more != waits && longest == 3);
+    // mov rbx, [rax]: the address waits. mov rbx, rax; mov rbx, [rsi]: it no longer does.
+    assert_eq!(after(&[0x48, 0x8b, 0x18]), (waits, 5));
+    let (none, longest) = after(&[copy, &[0x48, 0x8b, 0x1e]].concat());
+    assert!(none.is_empty() && longest == 0);
+    // test eax, eax; jne +0: predicted. imul rbx, rbx: of something else. An update's call changes other results of calls.
+    assert_eq!(after(&[0x85, 0xc0, 0x75, 0x00]), (none, 0));
+    assert_eq!(after(&[0x48, 0x0f, 0xaf, 0xdb]), (none, 0));
+    assert_eq!(waits.and_result().after(&Bytes::new().call(BLOCK), START, &CORE), (waits, 0));
 }
 
 const MFENCE: &[u8] = &[0x0f, 0xae, 0xf0];

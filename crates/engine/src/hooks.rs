@@ -4,6 +4,7 @@
 pub mod access;
 pub mod around;
 pub mod atomics;
+pub mod awaited;
 pub mod blocks;
 pub mod branches;
 pub mod decoded;

@@ -84,6 +84,7 @@ impl Sim {
         let run_ahead = &mut self.cpus[cpu as usize].run_ahead;
         if kind == Kind::Rmw && effects.outcome.stall > 0 {
             run_ahead.waited(effects.outcome.stall, window, lease.clock.get());
+            effects.set(Effects::LIMIT);
         } else {
             run_ahead.passed(lease.clock.get());
         }
@@ -280,6 +281,7 @@ impl Sim {
             if kind == Kind::Rmw {
                 let window = self.model.window();
                 self.cpus[cpu as usize].run_ahead.waited(stall, window, until + event.mark);
+                effects.set(Effects::LIMIT);
             }
             if !self.is_last(until) {
                 return Part::Others;

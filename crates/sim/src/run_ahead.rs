@@ -8,7 +8,7 @@ use corefold_model::Ticks;
 pub struct RunAhead {
     /// How long before the clock the core may have executed what the program computes next.
     ahead: Ticks,
-    /// Work that still fits into the reorder buffer behind the operation that waited.
+    /// What still fits into the reorder buffer behind the operation that waited, in the time that it takes to issue.
     room: Ticks,
     /// The clock when this was last up to date.
     since: Ticks,
@@ -21,23 +21,27 @@ impl RunAhead {
     }
 
     /// The part of the computation since the last access that overlapped with the wait takes no time. Returns the CPU's
-    /// clock, which would be `clock`.
+    /// clock, which would be `clock`. That computation counts as issued at full width.
     #[inline]
     pub fn catch_up(&mut self, clock: Ticks) -> Ticks {
-        if self.ahead == 0 { clock } else { self.computed(clock) }
+        if self.ahead == 0 { clock } else { self.computed(clock, clock.saturating_sub(self.since), 0) }
     }
 
+    /// The same of computation that takes `issue` to issue; of the rest of its time it waits for operands. A chain of `waits`
+    /// of it waits for the locked operation itself, and takes its time after that.
     #[cold]
-    fn computed(&mut self, clock: Ticks) -> Ticks {
+    pub fn computed(&mut self, clock: Ticks, issue: Ticks, waits: Ticks) -> Ticks {
         let work = clock.saturating_sub(self.since);
-        let hidden = work.min(self.ahead).min(self.room);
-        self.room -= hidden;
-        self.ahead = if work > hidden { 0 } else { self.ahead - hidden };
+        let (issue, free) = (issue.min(work), work.saturating_sub(waits));
+        let fits = if issue <= self.room { free } else { free * self.room / issue };
+        let hidden = fits.min(self.ahead);
+        self.room -= issue.min(self.room);
+        self.ahead = if free > hidden { 0 } else { self.ahead - hidden };
         self.since = clock - hidden;
         self.since
     }
 
-    /// A locked operation has waited for its line until `clock`; the reorder buffer holds `window` of work.
+    /// A locked operation has waited for its line until `clock`; the reorder buffer holds what takes `window` to issue.
     pub fn waited(&mut self, stall: Ticks, window: Ticks, clock: Ticks) {
         if window > 0 {
             *self = RunAhead { ahead: self.ahead.min(window) + stall, room: window, since: clock };
@@ -79,6 +83,28 @@ mod tests {
         ahead.waited(100, 30, 200);
         assert_eq!(ahead.catch_up(280), 250);
         assert!(!ahead.is_ahead(), "more work than fits ends it");
+    }
+
+    #[test]
+    fn what_waits_for_operands_takes_less_of_it() {
+        let mut ahead = RunAhead::default();
+        ahead.waited(100, 30, 200);
+        assert_eq!(ahead.computed(240, 10, 0), 200);
+        assert_eq!(ahead.computed(240, 10, 0), 200);
+        assert_eq!(ahead.computed(216, 16, 0), 206, "10 of 16 fit");
+        assert!(!ahead.is_ahead());
+        ahead.waited(100, 30, 200);
+        assert_eq!(ahead.computed(350, 15, 0), 250, "no longer than the wait");
+        assert!(!ahead.is_ahead());
+    }
+
+    #[test]
+    fn what_computes_with_the_result_waits_for_it() {
+        let mut ahead = RunAhead::default();
+        ahead.waited(100, 1000, 200);
+        assert_eq!(ahead.computed(240, 10, 15), 215);
+        assert_eq!(ahead.computed(235, 10, 30), 235, "all of it");
+        assert_eq!(ahead.computed(335, 10, 0), 260, "75 were left, whatever waits");
     }
 
     #[test]

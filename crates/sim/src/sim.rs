@@ -288,9 +288,12 @@ impl Sim {
         self.sampled(lease);
     }
 
-    /// A sample was taken: the next one may be due before anything else.
+    /// A sample was taken: the next one may be due before anything else. While the core is ahead, each block is an event:
+    /// how many instructions fit into its reorder buffer is not seen from their time.
     pub fn sampled(&self, lease: &Lease) {
-        lease.limit.set(self.looks_up.min(self.cpus[self.cpu].next_sample));
+        let cpu = &self.cpus[self.cpu];
+        let due = if cpu.run_ahead.is_ahead() { 0 } else { self.looks_up.min(cpu.next_sample) };
+        lease.limit.set(due);
     }
 
     /// Is more than a sample due?

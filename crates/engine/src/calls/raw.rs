@@ -14,7 +14,7 @@ use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
 use crate::code::{innermost, loaded};
 use crate::engine::{active, note};
-use crate::hooks::{branches, decoded, results};
+use crate::hooks::{awaited, branches, decoded, results};
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
@@ -54,6 +54,7 @@ fn scan() {
         core::mem::replace(&mut files.known, loaded.clone())
     });
     let gone = |pc: u64| known.iter().any(|range| (range.begin..range.end).contains(&pc) && !loaded.contains(range));
+    awaited::forget(gone);
     branches::forget(gone);
     decoded::forget(gone);
     results::forget();

@@ -4,6 +4,7 @@ use crate::counts::lock_table::LOCKS;
 use crate::engine::{active, running_cpu};
 use crate::entry::{look_entry, with_pc};
 use crate::hooks::access::{event, issue, keeps_to_stack, looked, looked_for, stores_anywhere, succeeded, wrote};
+use crate::hooks::awaited;
 use crate::hooks::delays;
 use crate::hooks::skip::{skip, skip_turns};
 use crate::hooks::split;
@@ -167,6 +168,7 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         return store_buffer::flush(hot().clock.get());
     }
     issue(&mut event(What::Update, address, u32::from(size), pc, AccessKind::Rmw));
+    awaited::updated(running_cpu(), pc);
 }
 
 /// What an update is to the program.

@@ -70,6 +70,8 @@ struct Block {
     known: bool,
     /// Why all its visits come here.
     slow: Slow,
+    /// The program's own; none: not counted yet.
+    instructions: Option<u32>,
     /// How many pending branches may lead here, and visits since one did.
     awaited: u32,
     others: u16,
@@ -116,6 +118,7 @@ const BLANK: Block = Block {
     cost: 0,
     known: false,
     slow: Slow::UNKNOWN,
+    instructions: None,
     awaited: 0,
     others: 0,
     ways: None,
@@ -184,6 +187,19 @@ pub fn visit(entry: *mut u32, pc: u64) -> (u32, bool) {
     }
     let (cost, known) = visit_unknown(entry, at, pc);
     (cost, known && slow == Slow::NO)
+}
+
+/// How many instructions the block at `pc` has.
+pub fn instructions(pc: u64) -> u32 {
+    let (at, known) = with(|branches| {
+        let at = branches.number(pc);
+        (at, branches.block(at).instructions)
+    });
+    known.unwrap_or_else(|| {
+        let counted = deep(|| corefold_block::instructions(&Mapped, pc, &core()));
+        with(|branches| branches.block(at).instructions = Some(counted));
+        counted
+    })
 }
 
 /// The packed cost of the block at `pc`, if each visit takes that, and does nothing else but to count its pauses.

@@ -3,6 +3,7 @@
 use crate::account::sample;
 use crate::counts::samples::What;
 use crate::engine::{active, running_cpu, sim};
+use crate::hooks::awaited;
 use crate::hooks::branches;
 use crate::hooks::delays;
 use crate::hooks::polls;
@@ -22,7 +23,7 @@ pub extern "C" fn at_limit(pc: u64) {
     let cpu = running_cpu();
     current().spins.with(|spins| spins.enters(pc));
     // Others have been scheduled by this clock: it must not go back.
-    run_ahead::catch_up(cpu);
+    awaited::computed(cpu, pc);
     crate::ending::stop_if_asked(pc);
     outside::take_signals();
     delays::look_around(pc);

@@ -29,6 +29,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::Index;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use corefold_block::Awaiting;
 use corefold_model::Ticks;
 use corefold_recording::Time;
 
@@ -76,6 +77,8 @@ pub struct Fiber {
     pub frames_base: *mut u64,
     /// When the results of its instructions so far are there, as far as a fence is to wait for them.
     pub results_until: Cell<Ticks>,
+    /// What its core cannot compute ahead.
+    pub awaiting: Cell<Awaiting>,
     /// The last block it executed whose cost was not known.
     pub last_unknown: Cell<u64>,
     /// Its branch history.
@@ -131,6 +134,7 @@ impl Fiber {
             results_until: Cell::new(0),
             spins: Carrier::new(Spins::new(frames)),
             samples: Default::default(),
+            awaiting: Cell::default(),
             last_unknown: Cell::new(0),
             branches: Default::default(),
             trail: Default::default(),
