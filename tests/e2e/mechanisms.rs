@@ -156,7 +156,6 @@ fn a_split_lock_costs_the_bus_lock_and_is_named() {
     }
 }
 
-/// Libraries place their threads by these files: OpenMP's runtimes, hwloc, libnuma, allocators.
 /// While an update waits for its line, the core computes what is behind it, as many instructions as its reorder buffer
 /// holds, unless they need the update's result.
 #[test]
@@ -178,6 +177,7 @@ fn a_core_computes_behind_an_update_that_waits_for_its_line() {
     assert!(both[0] < alone[0] + 8, "{alone:?}, then {both:?}");
 }
 
+/// Libraries place their threads by these files: OpenMP's runtimes, hwloc, libnuma, allocators.
 #[test]
 fn files_show_the_simulated_machine() {
     let run = Simulation::of(&program("mechanisms/topology.c")).cpus("80").args("23").run();

@@ -28,9 +28,10 @@ pub struct Record {
     pub meeting: Meeting,
     /// Of words that are spun on.
     pub takes: Takes,
-    /// Which threads last began to spin on it, two different ones, and when; who last ceased to.
+    /// Which threads last began to spin on it, two different ones, and when; who last ceased to; who has begun and not ceased.
     pub begun: [By; 2],
     pub ceased: By,
+    pub spinning: Vec<u32>,
     /// Of a word of which an exchange may join a queue: who did.
     pub joined: Joined,
 }
@@ -103,6 +104,7 @@ impl Locks {
             takes: Takes::default(),
             begun: [NOBODY; 2],
             ceased: NOBODY,
+            spinning: Vec::new(),
             joined: Joined::Nobody,
         })
     }
@@ -121,6 +123,7 @@ impl Locks {
             record.counts = if spun { Counts { spun_on: None, ..counts } } else { Counts::default() };
             record.meeting = Meeting::default();
             record.holders.clear();
+            record.spinning.clear();
             record.takes = Takes::default();
         }
         record
@@ -137,6 +140,9 @@ impl Locks {
                 record.begun[1] = record.begun[0];
             }
             record.begun[0] = By { thread, at: hot().clock.get() };
+            if !record.spinning.contains(&thread) {
+                record.spinning.push(thread);
+            }
             self.spun[slot] = true;
         }
     }
@@ -157,7 +163,8 @@ impl Locks {
         let by = By { thread: running_fiber() as u32, at: hot().clock.get() };
         let record = self.at(word, LockKind::SpunWord);
         let beside = |other: &By| other.thread != by.thread && other.at > begin;
-        let alone = !record.begun.iter().chain([&record.ceased]).any(beside);
+        record.spinning.retain(|thread| *thread != by.thread);
+        let alone = record.spinning.is_empty() && !record.begun.iter().chain([&record.ceased]).any(beside);
         record.ceased = by;
         let Some(queue) = queue.filter(|_| alone) else { return word };
         let tail = self.at(queue.tail, LockKind::SpunWord);
