@@ -28,9 +28,10 @@ pub struct Record {
     pub meeting: Meeting,
     /// Of words that are spun on.
     pub takes: Takes,
-    /// Which threads last began to spin on it, two different ones, and when; who last ceased to; who has begun and not ceased.
+    /// Which threads last began to spin on it, two different ones, and when; who last ceased to.
     pub begun: [By; 2],
     pub ceased: By,
+    /// Which have begun and not ceased.
     pub spinning: Vec<u32>,
     /// Of a word of which an exchange may join a queue: who did.
     pub joined: Joined,

@@ -167,8 +167,9 @@ fn arrive_on(address: u64, size: u8, pc: u64) {
         split::arrive(address, size, pc);
         return store_buffer::flush(hot().clock.get());
     }
+    let ahead = run_ahead::is_ahead(running_cpu());
     issue(&mut event(What::Update, address, u32::from(size), pc, AccessKind::Rmw));
-    awaited::updated(running_cpu(), pc);
+    awaited::updated(running_cpu(), pc, ahead);
 }
 
 /// What an update is to the program.

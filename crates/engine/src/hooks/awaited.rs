@@ -18,12 +18,12 @@ type Known = HashMap<(u64, Awaiting), (Awaiting, u32), FxBuildHasher>;
 /// What waits after the code from an address to the next block, by what did before, and for how long.
 static KNOWN: Carrier<Known> = Carrier::new(HashMap::with_hasher(FxBuildHasher));
 
-/// An update of memory that ends at `pc` has been done.
+/// An update of memory that ends at `pc` has been done; `goes_on`: the core was ahead before it.
 #[inline]
-pub fn updated(cpu: u32, pc: u64) {
+pub fn updated(cpu: u32, pc: u64, goes_on: bool) {
     if run_ahead::is_ahead(cpu) {
-        let awaiting = current().awaiting.get().and_result();
-        current().awaiting.set(after(awaiting, pc).0);
+        let before = if goes_on { current().awaiting.get() } else { Awaiting::default() };
+        current().awaiting.set(after(before.and_result(), pc).0);
     }
 }
 
