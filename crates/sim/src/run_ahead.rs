@@ -36,7 +36,7 @@ impl RunAhead {
         let fits = if issue <= self.room { free } else { free * self.room / issue };
         let hidden = fits.min(self.ahead);
         self.room -= issue.min(self.room);
-        self.ahead = if free > hidden { 0 } else { self.ahead - hidden };
+        self.ahead = if free > hidden || self.room == 0 { 0 } else { self.ahead - hidden };
         self.since = clock - hidden;
         self.since
     }
@@ -105,6 +105,9 @@ mod tests {
         assert_eq!(ahead.computed(240, 10, 15), 215);
         assert_eq!(ahead.computed(235, 10, 30), 235, "all of it");
         assert_eq!(ahead.computed(335, 10, 0), 260, "75 were left, whatever waits");
+        ahead.waited(100, 30, 200);
+        assert_eq!(ahead.computed(240, 40, 40), 240);
+        assert!(!ahead.is_ahead(), "the reorder buffer is full");
     }
 
     #[test]
