@@ -2,6 +2,7 @@
 //! Whose code calls: the runtime's own, libc's, or the program's.
 pub mod cost;
 pub mod innermost;
+pub mod instrumented;
 pub mod loaded;
 pub mod mapped;
 pub mod modules;

@@ -9,7 +9,7 @@ pub mod written;
 
 pub use calls::count;
 
-use crate::code::innermost;
+use crate::code::instrumented;
 use crate::code::modules;
 use crate::engine::launch;
 use crate::sys;
@@ -156,7 +156,7 @@ fn samples(is_estimated: fn(u64) -> bool) -> (Vec<Unhooked>, Vec<Hooked>) {
     for (pc, samples) in sampler::places() {
         let module = modules.iter().find(|module| (module.start..module.end).contains(&pc));
         let path = module.map_or("", |module| &module.path);
-        if innermost::is_programs(pc) {
+        if instrumented::is_programs(pc) {
             // Where only accesses have hooks, the time between them is estimated.
             if let Some(module) = module.filter(|_| !is_estimated(pc)) {
                 hooked.push(Hooked { path: String::from(path), address: pc - module.base, samples });

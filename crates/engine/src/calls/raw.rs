@@ -12,7 +12,7 @@ use crate::calls::within;
 use crate::code;
 use crate::code::system_calls;
 use crate::code::system_calls::{INSTRUCTION, Range};
-use crate::code::{innermost, loaded};
+use crate::code::{innermost, instrumented, loaded};
 use crate::engine::{active, note};
 use crate::hooks::{awaited, branches, decoded, results};
 use crate::hot::hot;
@@ -61,7 +61,7 @@ fn scan() {
     unhooked::forget(gone);
     system_calls::with(|files| loaded.retain(|range| !known.contains(range) && !files.caught.contains(range)));
     if unhooked::files_changed(system_calls::with(|files| {
-        files.known.iter().any(|range| !innermost::is_programs(range.begin))
+        files.known.iter().any(|range| !instrumented::is_programs(range.begin))
     })) {
         branches::start_anew();
     }

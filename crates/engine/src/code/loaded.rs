@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that are loaded while the program runs: they are noted, and kept.
-use crate::code::{innermost, modules, unwind};
+use crate::code::{instrumented, modules, unwind};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +27,7 @@ pub fn remember() {
 /// Files were loaded, or are no more, or the run begins. The loader, which is asked for them, takes a lock: others may run meanwhile.
 pub fn files_changed() {
     modules::files_changed();
-    innermost::files_changed();
+    instrumented::files_changed();
     unwind::files_changed();
 }
 

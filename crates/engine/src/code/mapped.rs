@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The code of this process, for decoding.
-use crate::code::{innermost, modules};
+use crate::code::{instrumented, modules};
 use corefold_block::{Code, Hook};
 
 unsafe extern "C" {
@@ -20,7 +20,7 @@ impl Code for Mapped {
     }
 
     fn bytes_before(&self, address: u64, len: usize) -> &[u8] {
-        let Some(code) = innermost::code_around(address) else { return &[] };
+        let Some(code) = instrumented::code_around(address) else { return &[] };
         let len = len.min((address - code.start) as usize);
         // SAFETY: within a segment of code, which is readable.
         unsafe { core::slice::from_raw_parts((address - len as u64) as *const u8, len) }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function's frame an address on a stack lies in, so that a report can name the variable.
 use crate::carrier::Carrier;
-use crate::code::innermost::{call_of_library, is_programs};
+use crate::code::innermost::call_of_library;
+use crate::code::instrumented::is_programs;
 use crate::code::unwind::Registers;
 use crate::hot::hot;
 use crate::layout::{STACKS, STACKS_BYTES};

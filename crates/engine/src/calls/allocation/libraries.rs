@@ -5,7 +5,7 @@
 //! it does for glibc's, and the report says so.
 use crate::calls::within;
 use crate::code;
-use crate::code::innermost;
+use crate::code::instrumented;
 use crate::engine::{active, note};
 use crate::real;
 use crate::registers;
@@ -63,7 +63,7 @@ pub fn operator(cache: &AtomicUsize, name: &'static [u8]) -> Option<usize> {
         return Some(known).filter(|known| *known != OURS);
     }
     let next = real::next(name.as_ptr().cast());
-    let is_theirs = MALLOC.load(Ordering::Relaxed) != 0 || has_operator() || innermost::is_programs(next as u64);
+    let is_theirs = MALLOC.load(Ordering::Relaxed) != 0 || has_operator() || instrumented::is_programs(next as u64);
     let found = Some(next).filter(|next| *next != 0 && is_theirs);
     cache.store(found.unwrap_or(OURS), Ordering::Relaxed);
     found
@@ -74,7 +74,7 @@ fn has_operator() -> bool {
     let name = c"_Znwm".as_ptr();
     // SAFETY: a terminated string; ours is found at least.
     let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) } as u64;
-    !code::is_own(first) || innermost::is_programs(real::next(name) as u64)
+    !code::is_own(first) || instrumented::is_programs(real::next(name) as u64)
 }
 
 /// The run begins: looks for one before our own functions, then behind them.
@@ -90,7 +90,7 @@ pub fn find() {
     if next.is_null() || code::is_libc(next as u64) {
         return;
     }
-    if !innermost::is_programs(next as u64) {
+    if !instrumented::is_programs(next as u64) {
         let library = library_of(next).unwrap_or_default();
         let what = format!(
             "{library} has no hooks: the runtime's heap, laid out as glibc's, stands in for its malloc (compile it with \
@@ -101,7 +101,7 @@ pub fn find() {
     MALLOC.store(next as usize, Ordering::Relaxed);
     for name in FUNCTIONS {
         let function = named(libc::RTLD_NEXT, name) as u64;
-        if innermost::is_programs(function) && !within::lead_on(name, function) {
+        if instrumented::is_programs(function) && !within::lead_on(name, function) {
             sys::engine_fault("cannot redirect the program's memory requests to its own allocator");
         }
     }
