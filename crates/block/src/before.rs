@@ -15,8 +15,6 @@ use iced_x86::{Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic};
 const REACH: usize = 4096;
 /// `lea` of 64 bits, relative to the program counter.
 const LEA: usize = 7;
-const RSP: Place = 4;
-const REGISTERS: Place = 16;
 
 /// The instructions ahead of the loop at `head`, whose ways round are `ways`, that put the addresses of variables into
 /// registers, as steps that take no time. Only where that decides how soon a load has what was stored.
@@ -35,8 +33,7 @@ pub fn before<'a>(code: &impl Code, head: u64, ways: impl Iterator<Item = &'a [S
         first = steps.iter().map(Step::ip).filter(|ip| head.abs_diff(*ip) < REACH as u64).fold(first, u64::min);
     }
     // A hook is a call to the compiler: what stays beyond one is in a register that calls keep.
-    let kept = used.without(written).without(Set::CALLER_SAVED).without(Set::one(RSP));
-    let held = kept.iter().filter(|&register| register < REGISTERS);
+    let held = Set::KEPT.iter().filter(|&register| used.contains(register) && !written.contains(register));
     held.filter_map(|register| Some(Step::Before(address_of_variable(code, first, register)?))).collect()
 }
 

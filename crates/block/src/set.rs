@@ -37,6 +37,8 @@ impl Set {
     pub const ALL: Set = Set(!0);
     /// rax, rcx, rdx, rsi, rdi, r8 to r11, the flags and all vector registers.
     pub const CALLER_SAVED: Set = Set(0b1111_1100_0111 | 0xffff_ffff << 16 | 1 << FLAGS | 1 << X87 | 1 << MASKS);
+    /// The others but the stack pointer: rbx, rbp, r12 to r15.
+    pub const KEPT: Set = Set(0b1111_0000_0010_1000);
     /// rdi, rsi, rdx, rcx, r8, r9, rax (the count of vector arguments) and xmm0 to xmm7.
     pub const ARGUMENTS: Set = Set(0b11_1100_0111 | 0xff << 16);
     /// rdi: the address that a hook takes.

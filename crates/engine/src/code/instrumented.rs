@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_void};
 use core::ops::Range;
 
 /// The code of the files that call our hooks.
-static KNOWN: Carrier<Vec<(u64, u64)>> = Carrier::new(Vec::new());
+static KNOWN: Carrier<Vec<Range<u64>>> = Carrier::new(Vec::new());
 
 pub fn files_changed() {
     let code = instrumented();
@@ -19,26 +19,26 @@ pub fn is_programs(pc: u64) -> bool {
 
 /// The segment of the program's code that the address is in.
 pub fn code_around(pc: u64) -> Option<Range<u64>> {
-    KNOWN.with(|code| code.iter().map(|(begin, end)| *begin..*end).find(|code| code.contains(&pc)))
+    KNOWN.with(|known| known.iter().find(|code| code.contains(&pc)).cloned())
 }
 
 /// The code of the files that call our hooks.
-fn instrumented() -> Vec<(u64, u64)> {
-    let mut found: Vec<(u64, u64)> = Vec::new();
+fn instrumented() -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
     // SAFETY: the callback gets the vector back as its argument.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
-    found.retain(|(begin, _)| !crate::code::is_own(*begin));
+    found.retain(|code| !crate::code::is_own(code.start));
     found
 }
 
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
     // SAFETY: as dl_iterate_phdr documents; the loader's own tables.
     unsafe {
-        let (info, into) = (&*info, &mut *into.cast::<Vec<(u64, u64)>>());
+        let (info, into) = (&*info, &mut *into.cast::<Vec<Range<u64>>>());
         let headers = core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
         if calls_hooks(info, headers) {
             let code = headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0);
-            into.extend(code.map(|h| (info.dlpi_addr + h.p_vaddr, info.dlpi_addr + h.p_vaddr + h.p_memsz)));
+            into.extend(code.map(|h| info.dlpi_addr + h.p_vaddr..info.dlpi_addr + h.p_vaddr + h.p_memsz));
         }
     }
     0
