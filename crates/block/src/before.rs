@@ -16,14 +16,14 @@ const REACH: usize = 4096;
 /// `lea` of 64 bits, relative to the program counter.
 const LEA: usize = 7;
 
-/// The instructions ahead of the loop at `head`, whose ways round are `ways`, that put the addresses of variables into
+/// The instructions ahead of the loop at `head`, whose paths round are `paths`, that put the addresses of variables into
 /// registers, as steps that take no time. Only where that decides how soon a load has what was stored.
-pub fn before<'a>(code: &impl Code, head: u64, ways: impl Iterator<Item = &'a [Step]>, core: &Core) -> Vec<Step> {
+pub fn before<'a>(code: &impl Code, head: u64, paths: impl Iterator<Item = &'a [Step]>, core: &Core) -> Vec<Step> {
     if core.renamed == core.forward {
         return Vec::new();
     }
     let (mut used, mut written, mut first) = (Set::EMPTY, Set::EMPTY, head);
-    for steps in ways {
+    for steps in paths {
         let ops = path::build_all(steps, core);
         let reloads = |op: &Op| op.store.is_some_and(|at| at.is_direct() && ops.iter().any(|op| op.load == Some(at)));
         if ops.iter().any(reloads) {

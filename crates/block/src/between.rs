@@ -3,9 +3,9 @@
 //! taken is not known, only its ends.
 use crate::op::TICKS;
 use crate::path::Path;
+use crate::paths::{End, likely_paths};
 use crate::target::decode;
 use crate::walk::Step;
-use crate::ways::{End, ways};
 use crate::{Code, Core, Cost, Hook, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -27,10 +27,10 @@ const ROUNDS: usize = 4;
 ///
 /// Pure in its arguments: callers cache the answer.
 pub fn between(code: &impl Code, from: u64, to: u64, core: &Core) -> Cost {
-    let Some(way) = way(code, from, to) else { return guessed(code, from, to, core) };
+    let Some(path) = likely_path(code, from, to) else { return guessed(code, from, to, core) };
     match back(code, from, to) {
-        Some(rest) => in_loop(&way, &rest, core),
-        None => cost(&Path::hooked(&way, core), core),
+        Some(rest) => in_loop(&path, &rest, core),
+        None => cost(&Path::hooked(&path, core), core),
     }
 }
 
@@ -38,9 +38,9 @@ fn cost(path: &Path, core: &Core) -> Cost {
     Cost { sixteenths: pipeline::sixteenths(path.flat_ticks(core)), instructions: path.instructions() }
 }
 
-fn way(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
+fn likely_path(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
     let wanted = if to == LEAVES { End::Leaves } else { End::At(to) };
-    ways(code, from, to).into_iter().find(|way| way.end == wanted).map(|way| way.steps)
+    likely_paths(code, from, to).into_iter().find(|path| path.end == wanted).map(|path| path.steps)
 }
 
 /// The rest of the innermost loop that goes from `from` to `to`: the path back by the fewest hooks. Loops
@@ -56,16 +56,16 @@ fn back(code: &impl Code, from: u64, to: u64) -> Option<Vec<Step>> {
         if at == from {
             return Some(steps);
         }
-        let next = ways(code, at, from);
-        if hooks == MOST_HOOKS || next.iter().any(|way| way.end == End::At(at)) {
+        let next = likely_paths(code, at, from);
+        if hooks == MOST_HOOKS || next.iter().any(|path| path.end == End::At(at)) {
             continue;
         }
-        for way in next {
-            if let End::At(next) = way.end
+        for path in next {
+            if let End::At(next) = path.end
                 && !seen.contains(&next)
             {
                 seen.push(next);
-                routes.push_back((next, [&steps[..], &way.steps].concat(), hooks + 1));
+                routes.push_back((next, [&steps[..], &path.steps].concat(), hooks + 1));
             }
         }
     }
@@ -106,8 +106,8 @@ fn guessed(code: &impl Code, from: u64, to: u64, core: &Core) -> Cost {
     if to == LEAVES || to == from {
         return Cost::default();
     }
-    let lost = ways(code, from, to).into_iter().find(|way| way.end == End::Lost);
-    let begin = cost(&Path::hooked(&lost.map_or_else(Vec::new, |way| way.steps), core), core);
+    let lost = likely_paths(code, from, to).into_iter().find(|path| path.end == End::Lost);
+    let begin = cost(&Path::hooked(&lost.map_or_else(Vec::new, |path| path.steps), core), core);
     let end = cost(&Path::hooked(&straight(code, to), core), core);
     Cost { sixteenths: begin.sixteenths + end.sixteenths, instructions: begin.instructions + end.instructions }
 }

@@ -2,7 +2,7 @@
 //! Branches that a core has to predict.
 use crate::op::{Kind, Op};
 use crate::path::Path;
-use crate::tries::hangs_on_updates;
+use crate::retry_loop::hangs_on_updates;
 use crate::walk::{Walk, walk};
 use crate::{Code, Core};
 use alloc::vec::Vec;
@@ -13,20 +13,20 @@ const MOST_FOLDED: usize = 2;
 /// The two blocks that may follow the one whose hook returns to `head`, if a branch decides which. Not one that an
 /// atomic update decides, which is a matter of what other threads do; nor one that stands there only because the arms
 /// have hooks: without them, compilers compute both and choose.
-pub fn ways(code: &impl Code, head: u64, core: &Core) -> Option<[u64; 2]> {
+pub fn paths(code: &impl Code, head: u64, core: &Core) -> Option<[u64; 2]> {
     let block = walk(code, head);
     if block.exits.is_empty() || hangs_on_updates(&block.steps, core) {
         return None;
     }
-    let mut ways: Vec<u64> = Vec::new();
-    for way in block.exits.iter().map(|exit| walk(code, exit.address).next).chain([block.next]) {
-        let way = way?;
-        if !ways.contains(&way) {
-            ways.push(way);
+    let mut paths: Vec<u64> = Vec::new();
+    for path in block.exits.iter().map(|exit| walk(code, exit.address).next).chain([block.next]) {
+        let path = path?;
+        if !paths.contains(&path) {
+            paths.push(path);
         }
     }
-    let ways: [u64; 2] = ways.try_into().ok()?;
-    (!folds(ways, ways.map(|way| walk(code, way)), core)).then_some(ways)
+    let paths: [u64; 2] = paths.try_into().ok()?;
+    (!folds(paths, paths.map(|path| walk(code, path)), core)).then_some(paths)
 }
 
 /// Whether the paths only give registers different values before they join.

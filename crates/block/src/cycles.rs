@@ -2,14 +2,14 @@
 //! Blocks in loops: a chain of dependent instructions from one iteration to the next can make the loop
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::before::before;
+use crate::cas_retry::{goes_on_failing, taken_on_success};
 use crate::latency::LOAD;
 use crate::op::TICKS;
 use crate::path::Path;
-use crate::success::{goes_on_failing, taken_on_success};
-use crate::tries::tries;
+use crate::retry_loop::is_retry_loop;
 use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
-use crate::{Code, Core, Hook, Lean, Place, pipeline};
+use crate::{Bias, Code, Core, Hook, Place, pipeline};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use iced_x86::FlowControl;
@@ -76,8 +76,8 @@ pub fn in_loops(code: &impl Code, place: Place, mut block: Walk, flat: u64, core
         around = loops(code, place, &block, core);
         around.inner = inner.or(around.inner);
     }
-    let ways = around.routes.iter().map(|route| &route.steps[..]).chain(alone.then_some(&block.steps[..]));
-    let before = before(code, place.head, ways, core);
+    let paths = around.routes.iter().map(|route| &route.steps[..]).chain(alone.then_some(&block.steps[..]));
+    let before = before(code, place.head, paths, core);
     around.routes.iter_mut().for_each(|route| route.begin_with(&before));
     block.steps.splice(..0, before);
     if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
@@ -118,7 +118,7 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
     if spins || followed.is_empty() {
         return (endless, None);
     }
-    let Some(rounds) = place.rounds else { return (endless, Some(place.head)) };
+    let Some(rounds) = place.trip_count else { return (endless, Some(place.head)) };
     let core = &without_renaming_of_two(outer, core);
     let inside = |route: &&Route| nested(block, rounds.max(1).into(), route, flat, endless, core).max(least);
     let sum: u64 = followed.iter().map(inside).sum();
@@ -150,7 +150,7 @@ fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
     if stores.iter().any(twice) { Core { renamed: core.forward, ..*core } } else { *core }
 }
 
-/// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the ways round.
+/// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the paths round.
 fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core) -> u64 {
     let rounds: Vec<Round> = routes.iter().map(|route| Round::new(code, route, core)).collect();
     let weights = weights(place, routes);
@@ -170,11 +170,11 @@ fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core
 /// How often each path round is taken: those that begin with the same block share its visits.
 fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
     let alike = || routes.iter().map(|_| 1).collect();
-    let Some(Lean { way, visits }) = place.lean else { return alike() };
-    let leads = |route: &Route| route.blocks.get(1).copied().unwrap_or(place.head) == way;
+    let Some(Bias { to, visits }) = place.bias else { return alike() };
+    let leads = |route: &Route| route.blocks.get(1).copied().unwrap_or(place.head) == to;
     let there = routes.iter().filter(|route| leads(route)).count();
     let weight = |route: &Route| {
-        let (visits, of) = if leads(route) { (visits, there) } else { (Lean::ALL - visits, routes.len() - there) };
+        let (visits, of) = if leads(route) { (visits, there) } else { (Bias::ALL - visits, routes.len() - there) };
         u64::from(visits) * routes.len() as u64 / of as u64
     };
     let weights: Vec<u64> = routes.iter().map(weight).collect();
@@ -220,7 +220,7 @@ impl Round {
     }
 }
 
-/// The addresses of what the first block does, which a way begins with: to its return, and what its callees do before
+/// The addresses of what the first block does, which a path begins with: to its return, and what its callees do before
 /// their first block.
 fn own(steps: &[Step]) -> Vec<u64> {
     let returns = steps.iter().position(|step| ends_in_return(core::slice::from_ref(step)));
@@ -252,8 +252,8 @@ fn callee(code: &impl Code, step: &Step) -> Option<Vec<Step>> {
     whole.then(|| [&[Step::Run(*call, true)], &prologue[..], &body.steps].concat())
 }
 
-/// The innermost loops through `head`: the shortest ways back to it. Loops through an inner loop of one
-/// block are left out: its rounds, not the way past it, set their time. Not one that tries again what another
+/// The innermost loops through `head`: the shortest paths back to it. Loops through an inner loop of one
+/// block are left out: its rounds, not the path past it, set their time. Not one that tries again what another
 /// thread can make fail: most often that succeeds at once.
 fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
     let mut found: Vec<Route> = Vec::new();
@@ -272,7 +272,7 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
         }
         if route.at == head {
             longest = longest.min(route.blocks.len() * 2);
-            if !tries(&route.steps, core) {
+            if !is_retry_loop(&route.steps, core) {
                 found.push(route);
             }
         } else if !route.blocks.contains(&route.at) {
@@ -303,10 +303,10 @@ fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
 
 /// Whether the block, which jumps to itself, does so only to retry.
 fn again(block: &Walk, core: &Core) -> bool {
-    tries(&block.steps, core) || goes_on_failing(block, core)
+    is_retry_loop(&block.steps, core) || goes_on_failing(block, core)
 }
 
-/// The ways from `block` on, without those that a compare-and-swap goes only if it fails; `returned`: it is one of the
+/// The paths from `block` on, without those that a compare-and-swap goes only if it fails; `returned`: it is one of the
 /// caller.
 fn edges(code: &impl Code, block: Walk, place: Place, returned: bool, core: &Core) -> Vec<Edge> {
     let mut edges = Vec::new();
@@ -327,7 +327,7 @@ fn edges(code: &impl Code, block: Walk, place: Place, returned: bool, core: &Cor
     edges
 }
 
-/// The way that begins with `steps` and goes on with `rest`: to the next block, through the return to the caller, or
+/// The path that begins with `steps` and goes on with `rest`: to the next block, through the return to the caller, or
 /// there to the call of the function.
 fn onward(code: &impl Code, mut steps: Vec<Step>, rest: Walk, place: Place, returned: bool) -> Option<Edge> {
     let returns_to = place.returns_to.filter(|_| !returned && rest.next.is_none() && ends_in_return(&rest.steps));
@@ -342,7 +342,7 @@ pub fn ends_in_return(steps: &[Step]) -> bool {
     matches!(steps.last(), Some(Step::Run(i, _)) if i.flow_control() == FlowControl::Return)
 }
 
-/// The way through `rest` to the next block; in the caller, to the function's first block where it is called.
+/// The path through `rest` to the next block; in the caller, to the function's first block where it is called.
 fn called(mut steps: Vec<Step>, rest: Walk, place: Place, returned: bool) -> Option<Edge> {
     let entered = |(at, step): (usize, &Step)| match step {
         Step::Call(call, prologue) => match prologue.last()? {

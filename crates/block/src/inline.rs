@@ -6,10 +6,10 @@
 //! and in the distance to its slow path, which lies behind the function and jumps back to the end of the
 //! sequence: the address that stands for the hook's return address.
 //!
-//! Around instructions of inline assembly stand calls that change nothing at all (`around`): they too count
+//! Around instructions of inline assembly stand calls that change nothing at all (`inline_assembly`): they too count
 //! as a whole, with what makes room for them.
 use crate::part::Part::{self, Bytes, Cell, Hot, JumpIf};
-use crate::{Code, Hook, around};
+use crate::{Code, Hook, inline_assembly};
 
 pub use crate::part::SHADOW;
 
@@ -40,10 +40,10 @@ const SEQUENCES: [(Hook, &[Part]); 11] = [
     (Hook::Block, BLOCK),
     (Hook::Access, ENTRY),
     (Hook::Access, EXIT),
-    (Hook::Ahead, around::OPERAND),
-    (Hook::Ahead, around::AHEAD),
-    (Hook::Beside, around::BESIDE),
-    (Hook::Head, around::BLOCK),
+    (Hook::Ahead, inline_assembly::OPERAND),
+    (Hook::Ahead, inline_assembly::AHEAD),
+    (Hook::Beside, inline_assembly::BESIDE),
+    (Hook::Head, inline_assembly::BLOCK),
 ];
 
 const READ: &[Part] = &[

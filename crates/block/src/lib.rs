@@ -13,47 +13,47 @@
 //!    pipeline, so that chains of dependent instructions cost their latency (`pipeline`, `cycles`).
 //!
 //! Code that was built with hooks at its accesses only has no blocks to name: the cost from one hook to
-//! the next is estimated from the shortest path through the code between them (`between`, `ways`).
+//! the next is estimated from the shortest path through the code between them (`between`, `paths`).
 //!
 //! Loads are first-level hits here: the model adds the cost of misses and atomic operations. The engine adds that of
 //! mispredicted branches: this crate finds a branch's targets ([`branch_ways`]) and has the predictor ([`Predictor`]).
 #![no_std]
 extern crate alloc;
 
-pub mod around;
 mod awaiting;
 mod before;
 mod between;
 mod branch;
+mod cas_retry;
 pub mod clang;
 mod counters;
 mod cycles;
 mod folding;
 pub mod inline;
+pub mod inline_assembly;
 mod instruction;
 mod latency;
 mod liveness;
 mod op;
 mod part;
 mod path;
+mod paths;
 mod pipeline;
 mod predictor;
 mod results;
+mod retry_loop;
 pub mod rustc;
 mod set;
-mod success;
 mod target;
 mod trail;
-mod tries;
 pub mod turn;
 mod unhooked;
 mod values;
 mod walk;
-mod ways;
 
 pub use awaiting::Awaiting;
 pub use between::{LEAVES, between};
-pub use branch::ways as branch_ways;
+pub use branch::paths as branch_paths;
 pub use predictor::{History, Predictor};
 pub use results::{Results, results};
 pub use target::call_leaves;
@@ -194,7 +194,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    cost_at(code, Place { head: return_address, returns_to, rounds: None, lean: None }, core).cost
+    cost_at(code, Place { head: return_address, returns_to, trip_count: None, bias: None }, core).cost
 }
 
 /// A block, and what is known of its context.
@@ -205,21 +205,21 @@ pub struct Place {
     /// Where its function returns to: where no loop of its own leads through the block, one of its caller may.
     pub returns_to: Option<u64>,
     /// Where the block is a loop, its average trip count.
-    pub rounds: Option<u32>,
+    pub trip_count: Option<u32>,
     /// Its branch's bias, where that is known.
-    pub lean: Option<Lean>,
+    pub bias: Option<Bias>,
 }
 
 /// How often a block's branch leads to one of the two blocks that it may lead to.
 #[derive(Clone, Copy, Debug)]
-pub struct Lean {
+pub struct Bias {
     /// The block, by the return address that names it.
-    pub way: u64,
-    /// In [`Lean::ALL`] visits.
+    pub to: u64,
+    /// In [`Bias::ALL`] visits.
     pub visits: u32,
 }
 
-impl Lean {
+impl Bias {
     pub const ALL: u32 = 1024;
 }
 

@@ -19,8 +19,8 @@ const AGEING: u32 = 1 << 18;
 pub struct History([u64; 7]);
 
 impl History {
-    pub fn push(&mut self, way: bool) {
-        let mut next = u64::from(way);
+    pub fn push(&mut self, taken: bool) {
+        let mut next = u64::from(taken);
         for word in &mut self.0 {
             (*word, next) = (*word << 1 | next, *word >> 63);
         }
@@ -82,17 +82,17 @@ struct Found {
 }
 
 impl Predictor {
-    /// The branch of this number goes `way`: returns whether that was predicted, and updates tables and history.
-    pub fn guesses(&mut self, branch: u32, history: &mut History, way: bool) -> bool {
+    /// The branch of this number is `taken`, or not: returns whether that was predicted, and updates tables and history.
+    pub fn guesses(&mut self, branch: u32, history: &mut History, taken: bool) -> bool {
         let found = self.find(branch, history);
         let other = found.next.map_or(self.base[found.base] >= 2, |table| self.says(&found, table));
         let guess = match found.longest {
             Some(table) if !(self.is_new(&found, table) && self.trust_others >= 8) => self.says(&found, table),
             _ => other,
         };
-        self.learn(&found, other, guess, way);
-        history.push(way);
-        guess == way
+        self.learn(&found, other, guess, taken);
+        history.push(taken);
+        guess == taken
     }
 
     fn find(&self, branch: u32, history: &History) -> Found {
@@ -118,35 +118,35 @@ impl Predictor {
         entry.useful == 0 && matches!(entry.counter, 3 | 4)
     }
 
-    fn learn(&mut self, found: &Found, other: bool, guess: bool, way: bool) {
+    fn learn(&mut self, found: &Found, other: bool, guess: bool, taken: bool) {
         if let Some(longest) = found.longest {
             let says = self.says(found, longest);
             if self.is_new(found, longest) && says != other {
-                self.trust_others = step(self.trust_others, other == way, 15);
+                self.trust_others = step(self.trust_others, other == taken, 15);
             }
             let entry = self.entry(found, longest);
             if says != other {
-                entry.useful = step(entry.useful, says == way, 3);
+                entry.useful = step(entry.useful, says == taken, 3);
             }
-            entry.counter = step(entry.counter, way, 7);
+            entry.counter = step(entry.counter, taken, 7);
         } else {
-            self.base[found.base] = step(self.base[found.base], way, 3);
+            self.base[found.base] = step(self.base[found.base], taken, 3);
         }
-        if guess != way {
-            self.take_in(found, way);
+        if guess != taken {
+            self.take_in(found, taken);
         }
         self.age();
     }
 
     /// A wrong guess takes an entry of a longer history, if there is one that is of no use: twice as often that of the
     /// next longer as of the one after it, or two cases that want the same entries may go on taking them in turns.
-    fn take_in(&mut self, found: &Found, way: bool) {
+    fn take_in(&mut self, found: &Found, taken: bool) {
         let longer = found.longest.map_or(0, |table| table + 1)..LENGTHS.len();
         let mut free = longer.clone().filter(|&table| self.tables[table][found.at[table]].useful == 0);
         let first = free.next();
         let after = free.next().filter(|_| mixed(self.branches.into()) >> 32 & 3 == 0);
         if let Some(table) = after.or(first) {
-            *self.entry(found, table) = Entry { tag: found.tags[table], counter: 3 + u8::from(way), useful: 0 };
+            *self.entry(found, table) = Entry { tag: found.tags[table], counter: 3 + u8::from(taken), useful: 0 };
         } else {
             longer.for_each(|table| self.entry(found, table).useful -= 1);
         }
@@ -180,13 +180,13 @@ mod tests {
         }
     }
 
-    /// Of each of so many branches that alternate as `way` says: mispredictions in percent, once warm.
-    fn missed<const N: usize>(mut way: impl FnMut(u32, usize) -> bool) -> [u32; N] {
+    /// Of each of so many branches that alternate as `taken` says: mispredictions in percent, once warm.
+    fn missed<const N: usize>(mut taken: impl FnMut(u32, usize) -> bool) -> [u32; N] {
         let (mut predictor, mut history) = (Predictor::default(), History::default());
         let mut wrong = [0; N];
         for round in 0..2 * ROUNDS {
             for (branch, wrong) in wrong.iter_mut().enumerate() {
-                let guessed = predictor.guesses(branch as u32, &mut history, way(round, branch));
+                let guessed = predictor.guesses(branch as u32, &mut history, taken(round, branch));
                 *wrong += u32::from(!guessed && round >= ROUNDS);
             }
         }

@@ -36,7 +36,7 @@ enum Step {
     Block,
 }
 
-/// The way that a turn takes.
+/// The path that a turn takes.
 #[derive(Clone, Debug)]
 pub struct Turn {
     steps: Vec<Step>,
@@ -72,7 +72,7 @@ impl Spin {
 }
 
 impl Turn {
-    /// The way that the loop takes after this look; `None` if it does not come back to it, or by what is not followed: stores,
+    /// The path that the loop takes after this look; `None` if it does not come back to it, or by what is not followed: stores,
     /// calls, other looks. `read` gets memory that has no hook: what is kept on the stack, or constant.
     pub fn find(code: &impl Code, look: &Look, from: &Saved, read: impl Fn(u64, u8) -> u64) -> Option<Turn> {
         let mut turn = Turn { steps: Vec::new(), blocks: Vec::new(), counters: [None; 7] };
@@ -117,7 +117,7 @@ impl Turn {
         pc
     }
 
-    /// The way has come back to its look: which registers does it count in?
+    /// The path has come back to its look: which registers does it count in?
     fn closed(mut self, look: &Look, from: &Saved, read: &impl Fn(u64, u8) -> u64) -> Option<Turn> {
         let first = self.run(look, from, read)?;
         let second = self.run(look, &first, read)?;
@@ -127,7 +127,7 @@ impl Turn {
         Some(self)
     }
 
-    /// How many bytes of a register the way counts in, if it does nothing else with it, nor with the flags that tell of it.
+    /// How many bytes of a register the path counts in, if it does nothing else with it, nor with the flags that tell of it.
     fn counts_in(&self, register: usize) -> Option<u8> {
         let (mut width, mut in_flags) = (None, false);
         for step in &self.steps {
@@ -171,7 +171,7 @@ impl Turn {
         (spin.after(from, 2) == second).then_some(spin)
     }
 
-    /// The registers at the next look, if the way is taken.
+    /// The registers at the next look, if the path is taken.
     fn run(&self, look: &Look, from: &Saved, read: &impl Fn(u64, u8) -> u64) -> Option<Saved> {
         let mut state = State::new(look, from);
         for step in &self.steps {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use iced_x86::{FlowControl, Mnemonic};
 
 /// Sides of branches that are followed, at most.
-const MOST_WAYS: usize = 16;
+const MOST_PATHS: usize = 16;
 
 /// How a block may call code without hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub fn calls_unhooked(code: &impl Code, head: u64, is_known: impl Fn(u64) -> boo
     walk(code, head).steps.iter().any(|step| of_step(code, step, &is_known, true) != Unhooked::Never)
 }
 
-/// The same of every way from there to the next blocks, and how; calls by pointers count if `pointers`. `before` gets the
+/// The same of every path from there to the next blocks, and how; calls by pointers count if `pointers`. `before` gets the
 /// return addresses of the hooks that come before such a call.
 pub fn unhooked_calls(
     code: &impl Code,
@@ -34,11 +34,11 @@ pub fn unhooked_calls(
     before: &mut Vec<u64>,
 ) -> Unhooked {
     let mut found = Unhooked::Never;
-    each_way(code, head, |way| {
-        let calls: Vec<Unhooked> = way.steps.iter().map(|step| of_step(code, step, &is_known, pointers)).collect();
+    each_path(code, head, |path| {
+        let calls: Vec<Unhooked> = path.steps.iter().map(|step| of_step(code, step, &is_known, pointers)).collect();
         if let Some(last) = calls.iter().rposition(|call| *call != Unhooked::Never) {
             let hook = |step: &Step| if let Step::Hook(_, last_byte) = step { Some(last_byte + 1) } else { None };
-            before.extend(way.steps[..last].iter().filter_map(hook));
+            before.extend(path.steps[..last].iter().filter_map(hook));
             found = calls.into_iter().fold(found, Unhooked::or);
         }
         false
@@ -49,28 +49,28 @@ pub fn unhooked_calls(
 /// Whether a function that goes on at `pc` comes by a hook.
 pub fn comes_by_a_hook(code: &impl Code, pc: u64) -> bool {
     let mut found = false;
-    each_way(code, pc, |way| {
-        found |= way.next.is_some() || way.steps.iter().any(|step| matches!(step, Step::Hook(..)));
+    each_path(code, pc, |path| {
+        found |= path.next.is_some() || path.steps.iter().any(|step| matches!(step, Step::Hook(..)));
         found
     });
     found
 }
 
 /// Follows the code from `start`, and from the other sides of its branches, until `visit` has seen enough. What comes
-/// before a branch is part of either way.
-fn each_way(code: &impl Code, start: u64, mut visit: impl FnMut(&Walk) -> bool) {
-    let mut ways = alloc::vec![(start, Vec::new())];
+/// before a branch is part of either path.
+fn each_path(code: &impl Code, start: u64, mut visit: impl FnMut(&Walk) -> bool) {
+    let mut paths = alloc::vec![(start, Vec::new())];
     let mut at = 0;
-    while at < ways.len() && at < MOST_WAYS {
-        let mut way = walk(code, ways[at].0);
-        let before = core::mem::take(&mut ways[at].1);
-        for exit in &way.exits {
-            if !ways.iter().any(|(begin, _)| *begin == exit.address) {
-                ways.push((exit.address, [&before[..], &way.steps[..exit.steps]].concat()));
+    while at < paths.len() && at < MOST_PATHS {
+        let mut path = walk(code, paths[at].0);
+        let before = core::mem::take(&mut paths[at].1);
+        for exit in &path.exits {
+            if !paths.iter().any(|(begin, _)| *begin == exit.address) {
+                paths.push((exit.address, [&before[..], &path.steps[..exit.steps]].concat()));
             }
         }
-        way.steps.splice(0..0, before);
-        if visit(&way) {
+        path.steps.splice(0..0, before);
+        if visit(&path) {
             return;
         }
         at += 1;

@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
-use corefold_block::{Awaiting, Core, Lean, Place, cost, cost_at, cost_called, results};
+use corefold_block::{Awaiting, Bias, Core, Place, cost, cost_at, cost_called, results};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.
@@ -278,15 +278,15 @@ fn ways_round_count_as_often_as_they_are_gone() {
     let head = Bytes::new().call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01, 0x84, 0xc0, 0x74, 0x2b]);
     let long = head.call(BLOCK).then(&[0x48, 0x0f, 0xaf, 0xc9].repeat(8)).then(&[0x48, 0x89, 0x4b, 0x40, 0xeb, 0xc8]);
     let both = long.call(BLOCK).then(&[0xeb, 0xc1]);
-    let of = |lean| {
-        let place = Place { head: START + 5, returns_to: None, rounds: None, lean };
+    let of = |bias| {
+        let place = Place { head: START + 5, returns_to: None, trip_count: None, bias };
         cost_at(&both, place, &CORE).cost.cycles()
     };
-    let leaning = |visits| of(Some(Lean { way: START + 61, visits }));
-    let (short, long) = (leaning(Lean::ALL), leaning(0));
+    let biased = |visits| of(Some(Bias { to: START + 61, visits }));
+    let (short, long) = (biased(Bias::ALL), biased(0));
     assert!(short >= 5.0, "all the time waits for the word: {short}");
     assert!(long <= short - 2.0, "that of the long way for the other arm: {long}, not {short}");
     let quarter = (3.0 * long + short) / 4.0;
-    assert!((leaning(Lean::ALL / 4) - quarter).abs() < 0.2, "{} {quarter}", leaning(Lean::ALL / 4));
+    assert!((biased(Bias::ALL / 4) - quarter).abs() < 0.2, "{} {quarter}", biased(Bias::ALL / 4));
     assert!((of(None) - (short + long) / 2.0).abs() < 0.2, "nothing is known: {}", of(None));
 }

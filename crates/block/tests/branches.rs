@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ATOMIC, BLOCK, Bytes, COMPARE, CORE, START};
-use corefold_block::branch_ways;
+use corefold_block::branch_paths;
 
 const TEST_AL_AL: &[u8] = &[0x84, 0xc0];
 const STORE_RAX: &[u8] = &[0x48, 0x89, 0x03];
@@ -20,9 +20,9 @@ fn around(first: Bytes, arm: &[u8]) -> (Bytes, [u64; 2]) {
 }
 
 fn is_guessed(first: Bytes, arm: &[u8]) -> bool {
-    let (code, ways) = around(first, arm);
-    let found = branch_ways(&code, START, &CORE);
-    assert!(found.is_none_or(|found| found == ways), "{found:x?} {ways:x?}");
+    let (code, paths) = around(first, arm);
+    let found = branch_paths(&code, START, &CORE);
+    assert!(found.is_none_or(|found| found == paths), "{found:x?} {paths:x?}");
     found.is_some()
 }
 
@@ -54,5 +54,5 @@ fn what_an_update_finds_is_for_other_threads_to_say() {
 #[test]
 fn a_block_that_goes_on_one_way_is_not() {
     let code = Bytes::new().then(INC_EBX).call(BLOCK).then(&[0xc3]);
-    assert_eq!(branch_ways(&code, START, &CORE), None);
+    assert_eq!(branch_paths(&code, START, &CORE), None);
 }

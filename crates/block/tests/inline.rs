@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hooks in the code itself, as the assembler makes them.
-#[path = "support/around.rs"]
-mod around;
+#[path = "support/inline_assembly.rs"]
+mod inline_assembly;
 #[path = "support/sequences.rs"]
 mod sequences;
 
@@ -66,12 +66,12 @@ fn sequences_are_recognised_whole() {
 
 /// Calls around instructions of inline assembly: nothing in them is near or far.
 const AROUND: [(Hook, &str); 6] = [
-    (Hook::Ahead, around::STACK),
-    (Hook::Ahead, around::SYMBOL),
-    (Hook::Ahead, around::ABSOLUTE),
-    (Hook::Ahead, around::FENCE),
-    (Hook::Beside, around::DONE),
-    (Hook::Head, around::BLOCK),
+    (Hook::Ahead, inline_assembly::STACK),
+    (Hook::Ahead, inline_assembly::SYMBOL),
+    (Hook::Ahead, inline_assembly::ABSOLUTE),
+    (Hook::Ahead, inline_assembly::FENCE),
+    (Hook::Beside, inline_assembly::DONE),
+    (Hook::Head, inline_assembly::BLOCK),
 ];
 
 #[test]

@@ -30,7 +30,6 @@ mod mappings;
 mod memory;
 mod neutral_stack;
 mod parameters;
-mod passing;
 mod personality;
 mod process_id;
 mod real;
@@ -44,6 +43,7 @@ mod state;
 mod storage;
 mod sys;
 mod threads;
+mod trampoline;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo) -> ! {

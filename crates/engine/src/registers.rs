@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's registers, while the runtime does something for it that is to change none: calls around inline assembly
-//! (`hooks/around.rs`).
+//! (`hooks/inline_assembly.rs`).
 //!
 //! The runtime's own code changes general registers and the low halves of xmm0 to xmm15, and no other vector, mask, x87 or
 //! control register (tests/e2e/assembly.rs disassembles it). So these are saved at each call, and all others only before
@@ -26,7 +26,7 @@ pub fn low_vectors() -> &'static [u64] {
     if saved == 0 {
         return &[];
     }
-    // SAFETY: in the frame of `corefold_around`, which stays until the call is done.
+    // SAFETY: in the frame of `corefold_assembly`, which stays until the call is done.
     unsafe { core::slice::from_raw_parts((saved + u64::from(XMM)) as *const u64, 32) }
 }
 
@@ -34,7 +34,7 @@ pub fn low_vectors() -> &'static [u64] {
 #[inline]
 pub fn preserve() {
     if UNSAVED.load(Relaxed) != 0 {
-        // SAFETY: the address of room on the running fiber's stack, in the frame of `corefold_around`.
+        // SAFETY: the address of room on the running fiber's stack, in the frame of `corefold_assembly`.
         unsafe { corefold_preserve() }
     }
 }

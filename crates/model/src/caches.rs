@@ -27,7 +27,7 @@ pub(crate) struct Caches {
     pub second_hit: Ticks,
     pub third_hit: Ticks,
     /// Lines evicted from a first level that the caller has not collected yet.
-    left: Vec<u64>,
+    evicted: Vec<u64>,
 }
 
 impl Caches {
@@ -45,7 +45,7 @@ impl Caches {
             regions: Regions::new(),
             second_hit: ticks(l2.latency),
             third_hit: ticks(l3.latency),
-            left: Vec::new(),
+            evicted: Vec::new(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Caches {
 
     /// Brings a line to a core's first level; says where it was.
     #[inline]
-    pub fn bring(&mut self, core: u16, cluster: u16, line: u64) -> Found {
+    pub fn refill(&mut self, core: u16, cluster: u16, line: u64) -> Found {
         let (core, cluster) = (usize::from(core), usize::from(cluster));
         let short = self.regions.shorten(line);
         if self.has_first {
@@ -77,34 +77,34 @@ impl Caches {
             match self.first.put(core, line, short) {
                 Put::Had => return Found::First,
                 Put::HadRoom => {}
-                Put::Drove(left) => self.left.push(self.regions.line(left)),
+                Put::Evicts(evicted) => self.evicted.push(self.regions.line(evicted)),
             }
         }
-        self.bring_to_second(core, cluster, line, short)
+        self.refill_from_below(core, cluster, line, short)
     }
 
     #[inline]
-    fn bring_to_second(&mut self, core: usize, cluster: usize, line: u64, short: Short) -> Found {
+    fn refill_from_below(&mut self, core: usize, cluster: usize, line: u64, short: Short) -> Found {
         match self.second.put(core, line, short) {
             Put::Had => return if self.has_first { Found::Second } else { Found::First },
             Put::HadRoom => {}
-            Put::Drove(left) => {
-                let left_line = self.regions.line(left);
-                self.third.put(cluster, left_line, left);
+            Put::Evicts(evicted) => {
+                let evicted_line = self.regions.line(evicted);
+                self.third.put(cluster, evicted_line, evicted);
                 if !self.has_first {
-                    self.left.push(left_line);
+                    self.evicted.push(evicted_line);
                 }
             }
         }
         if self.third.has(cluster, line, short) { Found::Third } else { Found::Nowhere }
     }
 
-    pub fn take_left(&mut self) -> Option<u64> {
-        self.left.pop()
+    pub fn take_evicted(&mut self) -> Option<u64> {
+        self.evicted.pop()
     }
 
     #[inline]
-    pub fn any_left(&self) -> bool {
-        !self.left.is_empty()
+    pub fn any_evicted(&self) -> bool {
+        !self.evicted.is_empty()
     }
 }

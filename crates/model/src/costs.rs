@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's figures as the model computes with them.
+use crate::l2_bandwidth::Rates;
 use crate::line::Home;
 use crate::places::Distance;
-use crate::port::Rates;
 use crate::{Machine, Ticks, ticks};
 
 /// Latencies in ticks, the transfer's split into legs.
@@ -22,7 +22,7 @@ pub(crate) struct Costs {
     pub misses: usize,
     pub transfers: usize,
     pub store_buffer: usize,
-    pub port: Rates,
+    pub l2_bandwidth: Rates,
     /// Standard deviation of a transfer, in 1024ths of its time.
     spread: u64,
     pub migratory: bool,
@@ -87,7 +87,7 @@ impl Costs {
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
-            port: Rates::of(machine),
+            l2_bandwidth: Rates::of(machine),
             spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,
         }

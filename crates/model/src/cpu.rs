@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outstanding accesses of a CPU: loads that it does not wait for, and stores in its buffer.
+use crate::l2_bandwidth::L2Bandwidth;
 use crate::line::Request;
 use crate::pages::Pages;
-use crate::port::Port;
 use crate::{Access, Ticks, ticks};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -64,7 +64,7 @@ pub(crate) struct Cpu {
     fresh: (u64, Ticks),
     /// The request for the line that this CPU asked for last.
     pub waits_for: Request,
-    pub port: Port,
+    pub l2_bandwidth: L2Bandwidth,
     /// Waits that the caller has not collected yet.
     pub blamed: Vec<Blame>,
 }
@@ -99,7 +99,7 @@ impl Cpu {
             recent: (0, 0, 0),
             fresh: (0, 0),
             waits_for: Request::default(),
-            port: Port::new(),
+            l2_bandwidth: L2Bandwidth::new(),
             blamed: Vec::new(),
         }
     }

@@ -32,7 +32,7 @@ struct Sets {
 pub(crate) enum Put {
     Had,
     HadRoom,
-    Drove(Short),
+    Evicts(Short),
 }
 
 impl Level {
@@ -99,7 +99,7 @@ impl Level {
                 return put;
             }
         }
-        Put::Drove(Short(moved))
+        Put::Evicts(Short(moved))
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
         let mut level = level(4, 2);
         let mut put = |line: u64| level.put(0, line, Short(line as u32));
         assert_eq!([put(1), put(5), put(2), put(1)], [Put::HadRoom, Put::HadRoom, Put::HadRoom, Put::Had]);
-        assert_eq!(put(9), Put::Drove(Short(5)));
+        assert_eq!(put(9), Put::Evicts(Short(5)));
         assert!(level.has(0, 9, Short(9)) && level.has(0, 1, Short(1)) && !level.has(0, 5, Short(5)));
     }
 
@@ -200,7 +200,7 @@ mod tests {
                 list.insert(0, line);
                 let expected = match list.get(ways as usize) {
                     _ if had => Put::Had,
-                    Some(oldest) => Put::Drove(Short(*oldest as u32)),
+                    Some(oldest) => Put::Evicts(Short(*oldest as u32)),
                     None => Put::HadRoom,
                 };
                 list.truncate(ways as usize);

@@ -31,7 +31,7 @@ pub struct Model {
     pub(crate) costs: Costs,
     pub(crate) lines: Lines,
     /// Records of lines that went back to being private, by line.
-    pub(crate) resting: HashMap<u64, u32, FxBuildHasher>,
+    pub(crate) demoted: HashMap<u64, u32, FxBuildHasher>,
     pub(crate) readers: Readers,
     /// The lines that last went from one CPU to another whole: those that do so twice get a record.
     pub(crate) handed: Vec<u64>,
@@ -59,7 +59,7 @@ impl Model {
             line_shift: machine.line_bytes.trailing_zeros(),
             costs: Costs::of(machine),
             lines: Lines::new(machine.cores(), machine.cpus()),
-            resting: HashMap::default(),
+            demoted: HashMap::default(),
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
             cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),

@@ -30,7 +30,7 @@ impl Model {
             self.homes.touched(line, self.places.socket(core));
         } else if let Some(owner) = tag.private_cpu() {
             let other = self.core_of(owner);
-            if other == core || self.cpus[owner as usize].owns_from(line) > now || self.resting.contains_key(&line) {
+            if other == core || self.cpus[owner as usize].owns_from(line) > now || self.demoted.contains_key(&line) {
                 return;
             }
             let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
@@ -47,7 +47,7 @@ impl Model {
             return;
         }
         if self.caches.on() {
-            self.caches.bring(core, self.places.cluster(core), line);
+            self.caches.refill(core, self.places.cluster(core), line);
         }
     }
 
@@ -76,7 +76,7 @@ impl Model {
         };
         self.lines.push(index, None, grant, self.costs.home);
         if self.caches.on() {
-            self.caches.bring(core, self.places.cluster(core), line);
+            self.caches.refill(core, self.places.cluster(core), line);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{HANDED, Model};
 use crate::{Tag, Ticks};
 
 /// Hits in a row after which a line counts as its owner's alone.
-const HITS_TO_REST: u8 = 12;
+const HITS_TO_DEMOTE: u8 = 12;
 
 impl Model {
     /// Serves one access, made at `now`. Calls must come in order of `now`, give or take the slack that
@@ -39,7 +39,7 @@ impl Model {
         let plain = matches!(access.kind, Kind::Load | Kind::LoadAwaited | Kind::Store);
         let first = self.handed[line as usize % HANDED] != line;
         let settled = self.cpus[owner as usize].owns_from(line) <= now;
-        if plain && first && settled && !self.resting.contains_key(&line) {
+        if plain && first && settled && !self.demoted.contains_key(&line) {
             let migrates = self.costs.migratory && tag.is_dirty();
             let next = if access.kind.writes() || migrates {
                 self.handed[line as usize % HANDED] = line;
@@ -72,7 +72,7 @@ impl Model {
         };
         *tag = next;
         let (class, arrival) =
-            self.left_behind(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
+            self.evicted_from_owner(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
         self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
         self.miss(access, now, arrival, class)
     }
@@ -85,7 +85,7 @@ impl Model {
         } else if self.readers.has(set, core) {
             let mut served = self.own_buffers_serve(access, now);
             if served.is_none() && self.caches.on() {
-                served = self.brought(access, now);
+                served = self.refilled(access, now);
             }
             return served.unwrap_or_else(|| self.hit(access, now));
         } else {
@@ -99,7 +99,7 @@ impl Model {
                 let waits = self.waits_for_links(distance.class(false), core, now);
                 let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all() + waits);
                 if self.caches.on() {
-                    self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
+                    self.caches.refill(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
                 self.miss(access, now, arrival, distance.class(false))
             }
@@ -121,7 +121,7 @@ impl Model {
         let (line, dirty) = (address >> self.line_shift, tag.is_dirty());
         let settled = self.cpus[owner as usize].owns_from(line);
         let state = State { owner: self.core_of(owner), writer: owner as u16, dirty, settled, since: 0 };
-        *tag = Tag::record(match self.resting.remove(&line) {
+        *tag = Tag::record(match self.demoted.remove(&line) {
             Some(index) => {
                 self.lines.revive(index as usize, state);
                 self.lines.get(index as usize).home = self.homes.of(line);
@@ -133,19 +133,19 @@ impl Model {
 
     /// A line that one CPU alone has used for a while is private again, and its hits cost nothing. Not one
     /// that is written atomically: a CPU may run ahead on private lines further than on others.
-    fn rest(&mut self, tag: &mut Tag, access: &Access) {
+    fn demote(&mut self, tag: &mut Tag, access: &Access) {
         if let Some(index) = tag.record_index()
             && self.lines.get(index as usize).queue.is_empty()
             && !self.lines.get(index as usize).atomic
             && self.is_idle(access.cpu)
         {
             let dirty = self.lines.get(index as usize).now.dirty;
-            self.resting.insert(access.address >> self.line_shift, index);
+            self.demoted.insert(access.address >> self.line_shift, index);
             *tag = if dirty { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) };
         }
     }
 
-    /// [`Model::access`] for a plain access to a line of the CPU's own that has left its first level, once what is over
+    /// [`Model::access`] for a plain access to a line of the CPU's own evicted from its first level, once what is over
     /// by `now` has been retired.
     #[inline]
     pub fn fetch_own(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
@@ -155,12 +155,12 @@ impl Model {
     // In place: an outcome that is copied has to wait for its parts to be stored.
     #[inline(always)]
     fn private_hit(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
-        if tag.has_left() {
-            *tag = tag.brought();
+        if tag.is_evicted() {
+            *tag = tag.refilled();
             if access.kind.writes() {
                 *tag = Tag::private_dirty(access.cpu);
             }
-            return match self.brought(access, now) {
+            return match self.refilled(access, now) {
                 Some(outcome) => outcome,
                 None => self.hit(access, now),
             };
@@ -178,7 +178,7 @@ impl Model {
         self.homes.touched(line, self.places.socket(self.core_of(access.cpu)));
         let core = self.core_of(access.cpu);
         if self.caches.on() {
-            self.caches.bring(core, self.places.cluster(core), line);
+            self.caches.refill(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
         let arrival = self.on_the_bus(now) + self.memory_takes(core, home, now);
@@ -189,9 +189,9 @@ impl Model {
 
     /// The CPU may use the line: is it still in its first-level cache? If not, what it takes to bring it.
     #[inline(always)]
-    fn brought(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
+    fn refilled(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
-        let (takes, class) = match self.caches.bring(core, self.places.cluster(core), line) {
+        let (takes, class) = match self.caches.refill(core, self.places.cluster(core), line) {
             Found::First => return None,
             Found::Second => return Some(self.second_sends(access, now)),
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
@@ -203,7 +203,7 @@ impl Model {
     #[inline(always)]
     fn second_sends(&mut self, access: &Access, now: Ticks) -> Outcome {
         let stores = access.kind.stores();
-        let (from, begun) = self.cpus[access.cpu as usize].port.bring(stores, now, &self.costs.port);
+        let (from, begun) = self.cpus[access.cpu as usize].l2_bandwidth.refill(stores, now, &self.costs.l2_bandwidth);
         self.cpus[access.cpu as usize].stands_still(from - now);
         let mut outcome = self.arrives(access, from, begun + self.caches.second_hit, None);
         outcome.stall += from - now;
@@ -212,36 +212,36 @@ impl Model {
 
     /// A line that `owner` alone has had and `core` now takes: where it comes from if the owner's caches
     /// have it no more.
-    fn left_behind(&mut self, line: u64, core: u16, owner: u16, now: Ticks) -> Option<(Class, Ticks)> {
+    fn evicted_from_owner(&mut self, line: u64, core: u16, owner: u16, now: Ticks) -> Option<(Class, Ticks)> {
         if !self.caches.on() {
             return None;
         }
         let there = self.caches.has(owner, line);
         let (class, legs) = self.below(line, core, owner, self.homes.of(line));
-        self.caches.bring(core, self.places.cluster(core), line);
+        self.caches.refill(core, self.places.cluster(core), line);
         let waits =
             if !there && class == Class::Memory { self.waits_for_memory(core, self.homes.of(line), now) } else { 0 };
         (!there).then_some((class, now + waits + legs.all()))
     }
 
-    /// Has a line left a first-level cache? The caller takes it, and passes its tag to [`Model::left`].
+    /// Was a line evicted from a first-level cache? The caller takes it, and passes its tag to [`Model::evicted`].
     #[inline]
-    pub fn any_left(&self) -> bool {
-        self.caches.any_left()
+    pub fn any_evicted(&self) -> bool {
+        self.caches.any_evicted()
     }
 
-    /// What `cpu` brought by such an access drove out the line with this tag. Modified, it goes to the cache below.
+    /// What `cpu` refilled by such an access evicted the line with this tag. Modified, it goes to the cache below.
     #[inline]
-    pub fn left(&mut self, cpu: u32, kind: Kind, tag: &mut Tag) {
+    pub fn evicted(&mut self, cpu: u32, kind: Kind, tag: &mut Tag) {
         if *tag == Tag::private_dirty(cpu) {
-            self.cpus[cpu as usize].port.write_back(kind.stores(), &self.costs.port);
+            self.cpus[cpu as usize].l2_bandwidth.write_back(kind.stores(), &self.costs.l2_bandwidth);
             *tag = tag.written_back();
         }
-        *tag = tag.left();
+        *tag = tag.evicted();
     }
 
-    pub fn take_left(&mut self) -> Option<u64> {
-        self.caches.take_left().map(|line| line << self.line_shift)
+    pub fn take_evicted(&mut self) -> Option<u64> {
+        self.caches.take_evicted().map(|line| line << self.line_shift)
     }
 
     #[inline(always)]
@@ -322,7 +322,7 @@ impl Model {
             return Outcome { dirtied: access.kind.writes(), ..self.arrives(access, now, arrival, None) };
         };
         if self.caches.on() {
-            self.caches.bring(core, self.places.cluster(core), access.address >> self.line_shift);
+            self.caches.refill(core, self.places.cluster(core), access.address >> self.line_shift);
         }
         self.lines.get(index).hits = 0;
         self.miss(access, now, arrival, class)
@@ -330,7 +330,7 @@ impl Model {
 
     fn hit_of_shared(&mut self, tag: &mut Tag, access: &Access, now: Ticks) -> Outcome {
         if self.caches.on()
-            && let Some(outcome) = self.brought(access, now)
+            && let Some(outcome) = self.refilled(access, now)
         {
             let index = tag.record_index().expect("a line with a record") as usize;
             self.lines.get(index).written(access);
@@ -384,8 +384,8 @@ impl Model {
         let line = self.lines.get(index);
         if !from_sibling {
             line.hits = line.hits.saturating_add(1);
-            if line.hits >= HITS_TO_REST && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
-                self.rest(tag, access);
+            if line.hits >= HITS_TO_DEMOTE && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
+                self.demote(tag, access);
             }
             return Outcome { dirtied, ..self.hit(access, now) };
         }

@@ -17,7 +17,7 @@ const DIRTY: u32 = 1;
 /// Of a private line: modified, and the caches below its owner's first level have its bytes.
 const BELOW: u32 = 1 << 1;
 /// Of a private line: its owner's first-level cache has it no more.
-const LEFT: u32 = 1 << 29;
+const EVICTED: u32 = 1 << 29;
 
 impl Tag {
     pub const UNTOUCHED: Tag = Tag(0);
@@ -49,21 +49,21 @@ impl Tag {
     }
     /// The line is no more in its owner's first-level cache: an access has to look for it. Only private lines
     /// need to say so, as the others are looked for each time.
-    pub const fn left(self) -> Tag {
-        if self.0 & PRIVATE != 0 { Tag(self.0 | LEFT) } else { self }
+    pub const fn evicted(self) -> Tag {
+        if self.0 & PRIVATE != 0 { Tag(self.0 | EVICTED) } else { self }
     }
-    pub(crate) const fn has_left(self) -> bool {
-        self.0 & (PRIVATE | LEFT) == PRIVATE | LEFT
+    pub(crate) const fn is_evicted(self) -> bool {
+        self.0 & (PRIVATE | EVICTED) == PRIVATE | EVICTED
     }
-    /// The line is private to the CPU whose clean lines have the tag `clean`, and has left its first level.
+    /// The line is private to the CPU whose clean lines have the tag `clean`, and is evicted from its first level.
     #[inline]
-    pub const fn has_left_of(self, clean: u32) -> bool {
-        self.0 & !(DIRTY | BELOW) == clean | LEFT
+    pub const fn is_evicted_of(self, clean: u32) -> bool {
+        self.0 & !(DIRTY | BELOW) == clean | EVICTED
     }
     /// The line is private to that CPU, wherever it is.
     #[inline]
     pub const fn is_of(self, clean: u32) -> bool {
-        self.0 & !(DIRTY | BELOW | LEFT) == clean
+        self.0 & !(DIRTY | BELOW | EVICTED) == clean
     }
     /// A modified line leaves its bytes in the cache below.
     pub(crate) const fn written_back(self) -> Tag {
@@ -78,12 +78,12 @@ impl Tag {
     pub const fn modified(self) -> Tag {
         Tag(self.0 & !BELOW | DIRTY)
     }
-    pub(crate) const fn brought(self) -> Tag {
-        if self.0 & PRIVATE != 0 { Tag(self.0 & !LEFT) } else { self }
+    pub(crate) const fn refilled(self) -> Tag {
+        if self.0 & PRIVATE != 0 { Tag(self.0 & !EVICTED) } else { self }
     }
     /// The CPU that a private line belongs to.
     pub const fn private_cpu(self) -> Option<u32> {
-        if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | LEFT)) >> 2) } else { None }
+        if self.0 & PRIVATE != 0 { Some((self.0 & !(PRIVATE | EVICTED)) >> 2) } else { None }
     }
     /// Number of the model's record, for a contended line.
     pub const fn record_index(self) -> Option<u32> {
@@ -107,27 +107,27 @@ mod tests {
             assert_eq!((clean.private_cpu(), dirty.private_cpu()), (Some(cpu), Some(cpu)));
             assert!(dirty.is_dirty() && !clean.is_dirty());
             assert_eq!(clean.bits() | 1, dirty.bits());
-            let left = dirty.left();
-            assert!(left.has_left() && left.is_dirty() && left != dirty && left.brought() == dirty);
-            assert_eq!(left.private_cpu(), Some(cpu));
+            let evicted = dirty.evicted();
+            assert!(evicted.is_evicted() && evicted.is_dirty() && evicted != dirty && evicted.refilled() == dirty);
+            assert_eq!(evicted.private_cpu(), Some(cpu));
             let below = dirty.written_back();
             assert!(below.is_dirty() && below.is_below_of(clean.bits()) && below.modified() == dirty);
             assert_eq!(
-                (below.private_cpu(), below.left().brought(), below.bits() & !3),
+                (below.private_cpu(), below.evicted().refilled(), below.bits() & !3),
                 (Some(cpu), below, clean.bits())
             );
-            assert!(below.is_of(clean.bits()) && below.left().has_left_of(clean.bits()));
-            assert!(!below.left().is_below_of(clean.bits()) && !dirty.is_below_of(clean.bits()));
-            assert!(left.has_left_of(clean.bits()) && !dirty.has_left_of(clean.bits()));
-            assert!(left.is_of(clean.bits()) && dirty.is_of(clean.bits()) && clean.is_of(clean.bits()));
+            assert!(below.is_of(clean.bits()) && below.evicted().is_evicted_of(clean.bits()));
+            assert!(!below.evicted().is_below_of(clean.bits()) && !dirty.is_below_of(clean.bits()));
+            assert!(evicted.is_evicted_of(clean.bits()) && !dirty.is_evicted_of(clean.bits()));
+            assert!(evicted.is_of(clean.bits()) && dirty.is_of(clean.bits()) && clean.is_of(clean.bits()));
             let other = Tag::private_clean(cpu + 1).bits();
-            assert!(!left.has_left_of(other) && !dirty.is_of(other) && !left.has_left_of(0));
+            assert!(!evicted.is_evicted_of(other) && !dirty.is_of(other) && !evicted.is_evicted_of(0));
             assert_eq!((clean.record_index(), dirty.record_index()), (None, None));
         }
         for index in [0, 1, 7, (1 << 30) - 2] {
             let tag = Tag::record(index);
             assert_eq!((tag.record_index(), tag.private_cpu()), (Some(index), None));
-            assert!(tag.left() == tag && !tag.has_left());
+            assert!(tag.evicted() == tag && !tag.is_evicted());
             assert!(!tag.is_untouched() && !tag.is_dirty() && tag.readers().is_none());
             let tag = Tag::read_by(index);
             assert_eq!((tag.readers(), tag.private_cpu(), tag.record_index()), (Some(index), None, None));

@@ -26,8 +26,8 @@ impl Lab {
         if let Some(other) = self.model.pair_of(address, &outcome) {
             self.model.prefetch(self.tags.entry(other / 64).or_default(), cpu, other, now);
         }
-        while let Some(left) = self.model.take_left() {
-            self.model.left(cpu, kind, self.tags.get_mut(&(left / 64)).unwrap());
+        while let Some(evicted) = self.model.take_evicted() {
+            self.model.evicted(cpu, kind, self.tags.get_mut(&(evicted / 64)).unwrap());
         }
         self.clocks[cpu as usize] = outcome.done;
         outcome
@@ -576,14 +576,14 @@ fn a_line_of_ones_own_is_fetched_as_any_other() {
     for i in 0..3000u64 {
         let (line, kind) = (i * i % 200, if i % 3 == 0 { Kind::Store } else { Kind::Load });
         let tag = short.tags.entry(line).or_default();
-        if tag.has_left_of(Tag::private_clean(0).bits()) {
+        if tag.is_evicted_of(Tag::private_clean(0).bits()) {
             fetched += 1;
             let access = Access { cpu: 0, address: line * 64, size: 8, kind, origin: 0 };
             let now = short.model.retire(0, short.clocks[0]);
             let outcome = short.model.fetch_own(tag, &access, now);
             short.clocks[0] = outcome.done;
-            while let Some(left) = short.model.take_left() {
-                short.model.left(0, kind, short.tags.get_mut(&(left / 64)).unwrap());
+            while let Some(evicted) = short.model.take_evicted() {
+                short.model.evicted(0, kind, short.tags.get_mut(&(evicted / 64)).unwrap());
             }
             assert_eq!(outcome, long.access(0, line * 64, kind));
         } else {
@@ -626,7 +626,7 @@ fn the_second_level_sends_line_after_line_and_takes_back_modified_ones() {
     }
 }
 
-/// What a CPU waits for that port does not make it run further past its loads.
+/// What a CPU waits for that bandwidth does not make it run further past its loads.
 #[test]
 fn a_wait_for_the_second_level_is_paid_once() {
     let mut lab = lab(|m| {

@@ -225,7 +225,7 @@ fn an_owner_hits_until_the_snoop_arrives() {
 /// written atomically.
 #[test]
 fn a_line_comes_to_rest() {
-    for (kind, rests) in [(Kind::Store, Some(1)), (Kind::Rmw, None)] {
+    for (kind, demoted) in [(Kind::Store, Some(1)), (Kind::Rmw, None)] {
         let mut model = Model::new(&machine());
         let mut tag = Tag::UNTOUCHED;
         // The first time, the line is just handed over; the second time it gets a record.
@@ -236,7 +236,7 @@ fn a_line_comes_to_rest() {
         for _ in 0..40 {
             now = model.access(&mut tag, &access(1, 0, kind), now).done + ticks(100);
         }
-        assert_eq!(tag.private_cpu(), rests);
+        assert_eq!(tag.private_cpu(), demoted);
         let records = model.shared_lines();
         assert!(model.access(&mut tag, &access(0, 0, kind), now).transfer.is_some());
         assert_eq!(model.shared_lines(), records, "its record is used again");

@@ -69,8 +69,8 @@ impl Sim {
                 self.prefetch(world, other, cpu, lease.clock.get(), effects);
             }
         }
-        if self.model.any_left() {
-            self.mark_left(world, cpu, kind);
+        if self.model.any_evicted() {
+            self.mark_evicted(world, cpu, kind);
         }
         if self.model.shared_lines() != shared {
             effects.set(Effects::SHARED);
@@ -91,7 +91,7 @@ impl Sim {
         effects.accessed(event.asked, *world.tag(address));
     }
 
-    /// L1 refill: a plain access to a line that the running CPU has alone, and that has left its first-level cache. They are
+    /// L1 refill: a plain access to a line that the running CPU has alone, and that was evicted from its first-level cache. They are
     /// most of the events where data is private to threads. No other CPU can observe one, so no other has to run first, none
     /// has a store pending there, none skips a spin on the line, and no thread spins on the word.
     ///
@@ -106,7 +106,7 @@ impl Sim {
     ) -> bool {
         let cpu = access.cpu;
         let tag = *world.tag(access.address);
-        if !tag.has_left_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
+        if !tag.is_evicted_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
             return false;
         }
         let asked = lease.clock.get();
@@ -122,8 +122,8 @@ impl Sim {
         {
             self.prefetch(world, other, cpu, lease.clock.get(), effects);
         }
-        if self.model.any_left() {
-            self.mark_left(world, cpu, access.kind);
+        if self.model.any_evicted() {
+            self.mark_evicted(world, cpu, access.kind);
         }
         lease.clock.set(effects.outcome.done);
         self.collect_waits(world, cpu, effects);
@@ -242,9 +242,9 @@ impl Sim {
 
     /// Lines that were evicted from a first-level cache: the next access to them is an event.
     #[inline]
-    fn mark_left(&mut self, world: &mut impl Tags, cpu: u32, kind: Kind) {
-        while let Some(address) = self.model.take_left() {
-            self.model.left(cpu, kind, world.tag(address));
+    fn mark_evicted(&mut self, world: &mut impl Tags, cpu: u32, kind: Kind) {
+        while let Some(address) = self.model.take_evicted() {
+            self.model.evicted(cpu, kind, world.tag(address));
         }
     }
 

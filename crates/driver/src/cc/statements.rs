@@ -4,7 +4,7 @@
 //!
 //! The compilers put `#APP` and `#NO_APP` around asm statements. What stands between is the program's own
 //! text, so nothing is taken for granted: what cannot be read stays as it is, and a call before it says
-//! that something is not seen. The calls change nothing (`corefold_block::around`).
+//! that something is not seen. The calls change nothing (`corefold_block::inline_assembly`).
 mod aggregates;
 mod cfa;
 mod effect;
@@ -19,7 +19,7 @@ mod stretch;
 mod suffix;
 
 use cfa::Cfa;
-use corefold_block::around::{Kind, Word};
+use corefold_block::inline_assembly::{Kind, Word};
 use function::Functions;
 use instruction::Instruction;
 use std::collections::{BTreeMap, BTreeSet};

@@ -92,7 +92,7 @@ extern "C" fn personality(
 
 /// Stand-ins that hold what `hook` takes while libc's function runs.
 macro_rules! holding {
-    ($($list:tt)*) => { $crate::passing::entries! { $crate::calls::holding::corefold_holding: $($list)* } };
+    ($($list:tt)*) => { $crate::trampoline::entries! { $crate::calls::holding::corefold_holding: $($list)* } };
 }
 pub(crate) use holding;
 
@@ -101,7 +101,7 @@ pub(crate) use holding;
 macro_rules! holding_any {
     ($($hook:path => $($name:ident($register:literal, $named:literal) $listed:ident)*;)*) => {$($(
         mod $name {
-            $crate::passing::slot!($name);
+            $crate::trampoline::slot!($name);
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
             pub extern "C" fn entry() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions that only make a system call, which costs what one costs.
 use crate::account::host;
-use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
 use crate::threads::cancel;
+use crate::trampoline::{Arguments, before};
 
 /// A system call that does not block on another thread.
 pub extern "C" fn enters_kernel(arguments: &Arguments, _pc: u64) {

@@ -6,8 +6,8 @@ use crate::calls::holding::{holding, holding_any};
 use crate::calls::library_locks::{Guarded, forget_in, pass_library, take_in, take_library};
 use crate::engine::charge;
 use crate::hooks::access::range_update;
-use crate::passing::{Arguments, before};
 use crate::scheduling::sched;
+use crate::trampoline::{Arguments, before};
 
 /// Cycles of the calls, where they find what they need.
 const NEXT_NUMBER: u32 = 20;

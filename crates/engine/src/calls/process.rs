@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process: it stays one process, and its end leaves a recording however it comes about.
-use crate::passing::{Arguments, before};
 use crate::recorder::region;
 use crate::stand_in::stand_ins;
 use crate::sys;
+use crate::trampoline::{Arguments, before};
 use alloc::format;
 use alloc::string::String;
 use core::ffi::{CStr, c_char, c_int};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each basic block costs: computed when it is first reached or, in and around an inner loop, when its trip count
-//! is known (`rounds`), and when its branch's misprediction rate is known (`branches`). Kept in a table by its
+//! is known (`trip_counts`), and when its branch's misprediction rate is known (`branches`). Kept in a table by its
 //! address.
 use crate::engine::active;
 use crate::hooks::branches;

@@ -12,14 +12,14 @@ use crate::code::mapped::Mapped;
 use crate::engine::{computed, launch, sim};
 use crate::hooks::delays;
 use crate::hooks::results;
-use crate::hooks::rounds;
+use crate::hooks::trip_counts;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
 use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
-use corefold_block::{Lean, Predictor, Unhooked, branch_ways};
+use corefold_block::{Bias, Predictor, Unhooked, branch_paths};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -43,7 +43,7 @@ const HALF: u16 = 2;
 /// The fewest predictions that give a rate.
 const LEAST: u16 = 64;
 
-/// Visits of a block by other ways until a branch that may lead there is given up: its thread may have left it for
+/// Visits of a block by other paths until a branch that may lead there is given up: its thread may have left it for
 /// good.
 const OTHERS: u16 = 4096;
 
@@ -76,7 +76,7 @@ struct Block {
     awaited: u32,
     others: u16,
     /// Where its branch may lead.
-    ways: Option<[u32; 2]>,
+    paths: Option<[u32; 2]>,
     /// What is known of that so far; none: learnt.
     branch: Option<Branch>,
     /// The result when it was learnt.
@@ -121,7 +121,7 @@ const BLANK: Block = Block {
     instructions: None,
     awaited: 0,
     others: 0,
-    ways: None,
+    paths: None,
     branch: None,
     learnt: None,
 };
@@ -245,7 +245,7 @@ pub fn count_cycles() {
 impl Branches {
     /// What the block costs as far as is known, its branch aside.
     fn cost_now(&mut self, at: u32, pc: u64) -> u32 {
-        let (cost, known) = rounds::visit(pc);
+        let (cost, known) = trip_counts::visit(pc);
         if known {
             let block = self.block(at);
             (block.base, block.cost) = (cost, cost);
@@ -312,14 +312,14 @@ impl Branches {
             return;
         }
         *block = Block { pc, entry, awaited: block.awaited, ..BLANK };
-        let ways = deep(|| branch_ways(&Mapped, pc, &core())).map(|ways| ways.map(|way| self.number(way)));
+        let paths = deep(|| branch_paths(&Mapped, pc, &core())).map(|paths| paths.map(|path| self.number(path)));
         let block = self.block(at);
-        (block.ways, block.branch) = (ways, ways.map(|_| Branch::default()));
+        (block.paths, block.branch) = (paths, paths.map(|_| Branch::default()));
     }
 
     /// The thread is at the block: that tells which way the latest branch went that may lead here.
     fn arrive(&mut self, at: u32, own: &mut Branching) {
-        let leads = |from: &u32| self.ways(*from).is_some_and(|ways| ways.contains(&at));
+        let leads = |from: &u32| self.paths(*from).is_some_and(|paths| paths.contains(&at));
         let Some(place) = own.pending[..own.count].iter().rposition(leads) else { return self.block(at).pass() };
         let from = own.pending[place];
         self.block(at).others = 0;
@@ -327,7 +327,7 @@ impl Branches {
             self.await_no_more(own.pending[index]);
         }
         own.count = place;
-        let Block { ways: Some([_, second]), branch: Some(branch), .. } = &mut self.blocks[from as usize] else {
+        let Block { paths: Some([_, second]), branch: Some(branch), .. } = &mut self.blocks[from as usize] else {
             return;
         };
         let right = self.predictor.guesses(from, &mut own.history, *second == at);
@@ -358,8 +358,8 @@ impl Branches {
         }
         own.pending[own.count] = at;
         own.count += 1;
-        for way in self.ways(at).unwrap_or_default() {
-            self.await_at(way);
+        for path in self.paths(at).unwrap_or_default() {
+            self.await_at(path);
         }
     }
 
@@ -371,21 +371,21 @@ impl Branches {
             block.branch = is_other.then(Branch::default);
             return;
         }
-        let cost = self.lean(at, &branch).and_then(|lean| rounds::leaning(self.blocks[at as usize].pc, lean));
+        let cost = self.bias(at, &branch).and_then(|bias| trip_counts::biased(self.blocks[at as usize].pc, bias));
         let block = self.block(at);
         block.cost = raised(cost.unwrap_or(block.base), branch.penalty(penalty));
         block.learnt = Some(branch);
     }
 
     /// Which way the branch of a block goes.
-    fn lean(&self, at: u32, branch: &Branch) -> Option<Lean> {
-        let [_, second] = self.ways(at).filter(|_| branch.guesses >= LEAST)?;
-        let visits = u32::from(branch.second) * Lean::ALL / u32::from(branch.guesses);
-        Some(Lean { way: self.blocks[second as usize].pc, visits })
+    fn bias(&self, at: u32, branch: &Branch) -> Option<Bias> {
+        let [_, second] = self.paths(at).filter(|_| branch.guesses >= LEAST)?;
+        let visits = u32::from(branch.second) * Bias::ALL / u32::from(branch.guesses);
+        Some(Bias { to: self.blocks[second as usize].pc, visits })
     }
 
-    fn ways(&self, at: u32) -> Option<[u32; 2]> {
-        self.blocks[at as usize].ways
+    fn paths(&self, at: u32) -> Option<[u32; 2]> {
+        self.blocks[at as usize].paths
     }
 
     /// The next visit of the block is to come here.
@@ -396,8 +396,8 @@ impl Branches {
     }
 
     fn await_no_more(&mut self, from: u32) {
-        for way in self.ways(from).unwrap_or_default() {
-            let block = self.block(way);
+        for path in self.paths(from).unwrap_or_default() {
+            let block = self.block(path);
             block.awaited = block.awaited.saturating_sub(1);
         }
     }

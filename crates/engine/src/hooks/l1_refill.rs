@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! L1 refill: plain accesses to lines that the running CPU has alone, and that have left its first-level cache: see
+//! L1 refill: plain accesses to lines that the running CPU has alone, and that were evicted from its first-level cache: see
 //! [`corefold_sim::Sim::refill`].
 use crate::engine::{running_cpu, sim, slot_of};
 use crate::hooks::settle::settle;
@@ -15,7 +15,7 @@ use corefold_sim::{Effects, origin};
 #[inline]
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
     let slot = slot_of(simulated(address, 1));
-    if !slot.get().has_left_of(hot().tag.get()) {
+    if !slot.get().is_evicted_of(hot().tag.get()) {
         return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
     let address = simulated(address, size);

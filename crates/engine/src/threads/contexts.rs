@@ -4,9 +4,9 @@
 use crate::carrier::Carrier;
 use crate::engine::charge;
 use crate::hot::hot;
-use crate::passing::{Arguments, before};
 use crate::scheduling::fiber::current;
 use crate::scheduling::foreign_stack::CONTEXTS;
+use crate::trampoline::{Arguments, before};
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::sync::atomic::Ordering;

@@ -5,8 +5,8 @@
 use crate::carrier::Carrier;
 use crate::engine::charge;
 use crate::hot::hot;
-use crate::passing::{Arguments, before};
 use crate::scheduling::fiber::current;
+use crate::trampoline::{Arguments, before};
 use core::arch::naked_asm;
 use core::ffi::c_int;
 use hashbrown::HashMap;

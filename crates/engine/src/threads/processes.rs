@@ -3,13 +3,13 @@
 //! are. Libraries call these in their constructors already, before the run begins.
 use crate::account::host;
 use crate::engine::active;
-use crate::passing::{Arguments, always_before};
 use crate::process_id::{self, OWN, PARENT};
 use crate::real::real;
 use crate::scheduling::{peek, sched};
 use crate::stand_in::failed;
 use crate::sys;
 use crate::threads::{affinity, cpus};
+use crate::trampoline::{Arguments, always_before};
 use core::ffi::{c_int, c_ulong, c_void};
 use libc::pid_t;
 

@@ -6,7 +6,7 @@ use super::effect::{self, Effect};
 use super::instruction::Instruction;
 use super::memory::{Memory, Register};
 use crate::rust;
-use corefold_block::around::Kind;
+use corefold_block::inline_assembly::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of padding that may lie between two parts of a value.

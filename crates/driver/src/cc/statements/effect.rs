@@ -3,7 +3,7 @@
 use super::instruction::Instruction;
 use super::memory::{Memory, Operand};
 use super::suffix::{Use, general};
-use corefold_block::around::{Kind, Unseen, Word};
+use corefold_block::inline_assembly::{Kind, Unseen, Word};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {

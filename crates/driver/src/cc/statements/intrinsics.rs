@@ -8,7 +8,7 @@ use super::Compiler;
 use super::effect::{self, Effect};
 use super::instruction::Instruction;
 use super::memory::{Memory, Operand};
-use corefold_block::around::{Kind, Unseen, Word};
+use corefold_block::inline_assembly::{Kind, Unseen, Word};
 
 /// Their memory operand is narrower than their registers, and has a hook.
 const NARROW: [&str; 9] =

@@ -2,7 +2,7 @@
 //! The calls around instructions, as text.
 use super::cfa::Cfa;
 use super::memory::Memory;
-use corefold_block::around::{FUNCTION, RED_ZONE, Word};
+use corefold_block::inline_assembly::{FUNCTION, RED_ZONE, Word};
 
 /// A call that says `word`.
 pub fn call(word: Word, cfa: &Cfa) -> String {

@@ -6,7 +6,7 @@ use super::instruction::Instruction;
 use super::sequence;
 use super::split::{Piece, split};
 use super::stretch::Stretch;
-use corefold_block::around::{Kind, Unseen, Word};
+use corefold_block::inline_assembly::{Kind, Unseen, Word};
 use std::collections::BTreeMap;
 
 pub type Macros = BTreeMap<String, bool>;

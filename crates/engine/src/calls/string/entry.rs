@@ -12,7 +12,7 @@ macro_rules! stand_in {
         mod $name {
             #[allow(unused_imports)]
             use super::*;
-            $crate::passing::slot!($name);
+            $crate::trampoline::slot!($name);
             #[inline]
             #[allow(dead_code)]
             pub fn real($($arg: u64),*) -> u64 {

@@ -8,7 +8,7 @@
 //!     pushq %rdi                         } where there is
 //!     leaq OPERAND, %rdi                 } an operand
 //!     pushq $WORD                        what is to come; the callee takes it off
-//!     call *corefold_around@GOTPCREL(%rip)
+//!     call *corefold_assembly@GOTPCREL(%rip)
 //!     popq %rdi                          } where there is an operand
 //!     leaq 128(%rsp), %rsp
 //! ```
@@ -16,7 +16,7 @@
 use crate::part::Part::{self, Any, Bytes, Lea, Slot};
 
 /// The function that is called.
-pub const FUNCTION: &str = "corefold_around";
+pub const FUNCTION: &str = "corefold_assembly";
 
 /// Bytes that the stack pointer moves before anything is pushed.
 pub const RED_ZONE: u32 = 128;

@@ -22,11 +22,11 @@ use core::arch::naked_asm;
 use core::cell::Cell;
 use core::hash::Hasher;
 use core::mem::offset_of;
-use corefold_block::around::{Kind, RED_ZONE, REST, TOP_BLOCK, Unseen, Word};
+use corefold_block::inline_assembly::{Kind, RED_ZONE, REST, TOP_BLOCK, Unseen, Word};
 use corefold_sim::Memory;
 use rustc_hash::FxHasher;
 
-/// The program's registers at a call, as `corefold_around` leaves them on the stack.
+/// The program's registers at a call, as `corefold_assembly` leaves them on the stack.
 #[repr(C)]
 pub struct Frame {
     /// By their numbers; that of `rsp` is not the program's.
@@ -230,7 +230,7 @@ fn unseen(what: u32, pc: u64) {
 /// Keeps every register. The word that was pushed is taken off the stack.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub extern "C" fn corefold_around() {
+pub extern "C" fn corefold_assembly() {
     naked_asm!(
         ".cfi_startproc",
         "pushfq",

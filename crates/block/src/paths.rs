@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The likeliest ways from a place in the code to the hooks, calls and ends that come next: those that jump
+//! The likeliest paths from a place in the code to the hooks, calls and ends that come next: those that jump
 //! forward least, as compilers let likely code stand straight, and of these the shortest.
 use crate::Code;
 use crate::target::{leaves_module, target};
@@ -13,7 +13,7 @@ const MOST_STEPS: usize = 2048;
 /// Calls that a search follows into functions without hooks, within each other.
 const MOST_CALLS: u32 = 2;
 
-/// How a way ends.
+/// How a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// At a hook, or the call that was asked for, that returns there.
@@ -24,17 +24,17 @@ pub enum End {
     Lost,
 }
 
-pub struct Way {
+pub struct LikelyPath {
     pub end: End,
     pub steps: Vec<Step>,
 }
 
-/// The likeliest way from `from` to each end; hooks end ways, and so does the call that returns to `call`.
-pub fn ways(code: &impl Code, from: u64, call: u64) -> Vec<Way> {
+/// The likeliest path from `from` to each end; hooks end paths, and so does the call that returns to `call`.
+pub fn likely_paths(code: &impl Code, from: u64, call: u64) -> Vec<LikelyPath> {
     search(code, from, call, MOST_CALLS)
 }
 
-fn search(code: &impl Code, from: u64, call: u64, calls: u32) -> Vec<Way> {
+fn search(code: &impl Code, from: u64, call: u64, calls: u32) -> Vec<LikelyPath> {
     let mut search =
         Search { code, call, calls, nodes: Vec::new(), open: BTreeMap::new(), seen: BTreeSet::new(), ends: Vec::new() };
     search.go(from, None);
@@ -45,14 +45,14 @@ fn search(code: &impl Code, from: u64, call: u64, calls: u32) -> Vec<Way> {
             search.visit(at, before);
         }
     }
-    search.ends.iter().map(|&(end, last)| Way { end, steps: search.steps(last) }).collect()
+    search.ends.iter().map(|&(end, last)| LikelyPath { end, steps: search.steps(last) }).collect()
 }
 
-/// A step, and the one before it on the way.
+/// A step, and the one before it on the path.
 struct Node {
     step: Step,
     before: Option<usize>,
-    /// Jumps forward on the way so far, and steps.
+    /// Jumps forward on the path so far, and steps.
     length: (u32, u32),
 }
 
@@ -61,7 +61,7 @@ struct Search<'a, C> {
     call: u64,
     calls: u32,
     nodes: Vec<Node>,
-    /// Where to go on, by the length of the way and the order found.
+    /// Where to go on, by the length of the path and the order found.
     open: BTreeMap<(u32, u32, usize), (u64, Option<usize>)>,
     seen: BTreeSet<u64>,
     ends: Vec<(End, usize)>,
@@ -145,10 +145,10 @@ impl<C: Code> Search<'_, C> {
         if self.calls == 0 {
             return Vec::new();
         }
-        let ways = search(self.code, function, 0, self.calls - 1);
-        let hooked = ways.iter().any(|way| matches!(way.end, End::At(_)));
-        let whole = ways.into_iter().find(|way| way.end == End::Leaves && !hooked);
-        whole.map_or_else(Vec::new, |way| way.steps)
+        let paths = search(self.code, function, 0, self.calls - 1);
+        let hooked = paths.iter().any(|path| matches!(path.end, End::At(_)));
+        let whole = paths.into_iter().find(|path| path.end == End::Leaves && !hooked);
+        whole.map_or_else(Vec::new, |path| path.steps)
     }
 
     /// A jump to a hook is `func_exit` and return in one; one to another module a call and return in one.

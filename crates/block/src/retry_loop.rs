@@ -10,7 +10,7 @@ use iced_x86::FlowControl;
 
 /// Whether the loop `round` repeats only as long as atomic operations on the same words do not
 /// succeed: a lock that is taken, a comparison that fails. (A walk along a list goes on to other words.)
-pub fn tries(round: &[Step], core: &Core) -> bool {
+pub fn is_retry_loop(round: &[Step], core: &Core) -> bool {
     let announced: Vec<u64> = round.iter().filter(|s| matches!(s, Step::Announced(_))).map(Step::ip).collect();
     let path = Path::hooked(round.iter().chain(round), core);
     let looks = |op: &Op| looks(op) || announced.contains(&op.instruction.ip());

@@ -6,7 +6,7 @@ pub const STACK: &str = "
 	pushq %rdi
 	leaq 136+8(%rsp,%r13,4), %rdi
 	pushq $0x40002304
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	popq %rdi
 	leaq 128(%rsp), %rsp";
 
@@ -15,7 +15,7 @@ pub const SYMBOL: &str = "
 	pushq %rdi
 	leaq counter(%rip), %rdi
 	pushq $0x40002308
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	popq %rdi
 	leaq 128(%rsp), %rsp";
 
@@ -24,24 +24,24 @@ pub const ABSOLUTE: &str = "
 	pushq %rdi
 	leaq t@tpoff, %rdi
 	pushq $0x40003304
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	popq %rdi
 	leaq 128(%rsp), %rsp";
 
 pub const FENCE: &str = "
 	leaq -128(%rsp), %rsp
 	pushq $0x40000400
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	leaq 128(%rsp), %rsp";
 
 pub const DONE: &str = "
 	leaq -128(%rsp), %rsp
 	pushq $0x41000600
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	leaq 128(%rsp), %rsp";
 
 pub const BLOCK: &str = "
 	leaq -128(%rsp), %rsp
 	pushq $0x42000700
-	call *corefold_around@GOTPCREL(%rip)
+	call *corefold_assembly@GOTPCREL(%rip)
 	leaq 128(%rsp), %rsp";

@@ -133,13 +133,13 @@ macro_rules! slot {
                 "lea r10, [rip + {look_up}]",
                 "lea r11, [rip + {slot}]",
                 "jmp {always}",
-                look_up = sym $crate::passing::look_up,
+                look_up = sym $crate::trampoline::look_up,
                 slot = sym SLOT,
-                always = sym $crate::passing::corefold_always_before,
+                always = sym $crate::trampoline::corefold_always_before,
             )
         }
-        pub static SLOT: $crate::passing::Slot =
-            $crate::passing::Slot::new(look_up, concat!(stringify!($name), "\0").as_bytes());
+        pub static SLOT: $crate::trampoline::Slot =
+            $crate::trampoline::Slot::new(look_up, concat!(stringify!($name), "\0").as_bytes());
     };
 }
 pub(crate) use slot;
@@ -148,7 +148,7 @@ pub(crate) use slot;
 macro_rules! entries {
     ($target:path: $($hook:path => $($name:ident)*;)*) => {$($(
         pub mod $name {
-            $crate::passing::slot!($name);
+            $crate::trampoline::slot!($name);
             #[unsafe(naked)]
             #[unsafe(export_name = stringify!($name))]
             pub extern "C" fn entry() {
@@ -168,12 +168,12 @@ pub(crate) use entries;
 
 /// Stand-ins that do something, given the arguments and the caller's address, and then are libc's function.
 macro_rules! before {
-    ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_before: $($list)* } };
+    ($($list:tt)*) => { $crate::trampoline::entries! { $crate::trampoline::corefold_before: $($list)* } };
 }
 pub(crate) use before;
 
 /// The same while nothing is simulated, too.
 macro_rules! always_before {
-    ($($list:tt)*) => { $crate::passing::entries! { $crate::passing::corefold_always_before: $($list)* } };
+    ($($list:tt)*) => { $crate::trampoline::entries! { $crate::trampoline::corefold_always_before: $($list)* } };
 }
 pub(crate) use always_before;

@@ -7,7 +7,7 @@ use crate::code::mapped::Mapped;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
-use corefold_block::{Found, Lean, Place, cost_at};
+use corefold_block::{Bias, Found, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -16,15 +16,17 @@ const ENTRIES: u32 = 64;
 /// Visits of a block after which its cost is fixed in any case.
 const VISITS: u32 = 4096;
 
-struct Rounds {
+struct TripCounts {
     /// By the block of the loop.
     loops: HashMap<u64, Inner, FxBuildHasher>,
     /// Blocks that wait for it.
     waiting: HashMap<u64, Waiting, FxBuildHasher>,
 }
 
-static ROUNDS: Carrier<Rounds> =
-    Carrier::new(Rounds { loops: HashMap::with_hasher(FxBuildHasher), waiting: HashMap::with_hasher(FxBuildHasher) });
+static TRIP_COUNTS: Carrier<TripCounts> = Carrier::new(TripCounts {
+    loops: HashMap::with_hasher(FxBuildHasher),
+    waiting: HashMap::with_hasher(FxBuildHasher),
+});
 
 #[derive(Clone, Copy, Default)]
 struct Inner {
@@ -43,7 +45,7 @@ impl Inner {
         }
     }
 
-    fn rounds(&self) -> u32 {
+    fn trip_count(&self) -> u32 {
         let entries = self.entries.max(1);
         (self.visits + entries / 2) / entries
     }
@@ -59,10 +61,10 @@ struct Waiting {
 
 /// The packed cost of a visit of the block at `pc` that is not known yet, and whether it is known now.
 pub fn visit(pc: u64) -> (u32, bool) {
-    ROUNDS.with(|rounds| rounds.visit(pc))
+    TRIP_COUNTS.with(|counts| counts.visit(pc))
 }
 
-impl Rounds {
+impl TripCounts {
     fn visit(&mut self, pc: u64) -> (u32, bool) {
         let block = match self.waiting.get_mut(&pc) {
             Some(block) => block,
@@ -83,7 +85,7 @@ impl Rounds {
             return (cost, false);
         }
         self.waiting.remove(&pc);
-        (if inner == pc { known(pc, counted.rounds()) } else { cost }, true)
+        (if inner == pc { known(pc, counted.trip_count()) } else { cost }, true)
     }
 }
 
@@ -94,13 +96,13 @@ fn first(pc: u64) -> Result<u32, Waiting> {
     found.inner.map_or(Ok(cost), |inner| Err(Waiting { inner, cost, visits: 0 }))
 }
 
-fn known(pc: u64, rounds: u32) -> u32 {
-    packed(cost_of(place(pc, Some(rounds))).cost.sixteenths.max(1))
+fn known(pc: u64, trip_count: u32) -> u32 {
+    packed(cost_of(place(pc, Some(trip_count))).cost.sixteenths.max(1))
 }
 
 /// What the block costs with this branch bias; none if that depends on its own trip count.
-pub fn leaning(pc: u64, lean: Lean) -> Option<u32> {
-    let found = cost_of(Place { lean: Some(lean), ..place(pc, None) });
+pub fn biased(pc: u64, bias: Bias) -> Option<u32> {
+    let found = cost_of(Place { bias: Some(bias), ..place(pc, None) });
     (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))
 }
 
@@ -108,6 +110,6 @@ fn cost_of(place: Place) -> Found {
     deep(|| cost_at(&Mapped, place, &core()))
 }
 
-fn place(head: u64, rounds: Option<u32>) -> Place {
-    Place { head, returns_to: current().calls(hot().frames.get()).next(), rounds, lean: None }
+fn place(head: u64, trip_count: Option<u32>) -> Place {
+    Place { head, returns_to: current().calls(hot().frames.get()).next(), trip_count, bias: None }
 }

@@ -7,7 +7,7 @@
 //! that takes as long as waiting for each.
 use crate::{Machine, Ticks, ticks};
 
-pub(crate) struct Port {
+pub(crate) struct L2Bandwidth {
     /// When the lines requested by loads have arrived.
     loads: Ticks,
     /// The same of all.
@@ -41,14 +41,14 @@ impl Rates {
     }
 }
 
-impl Port {
-    pub fn new() -> Port {
-        Port { loads: 0, all: 0 }
+impl L2Bandwidth {
+    pub fn new() -> L2Bandwidth {
+        L2Bandwidth { loads: 0, all: 0 }
     }
 
     /// A line is asked for at `now`. Returns until when the CPU waits before it asks, and when the line sets out.
     #[inline]
-    pub fn bring(&mut self, stores: bool, now: Ticks, rates: &Rates) -> (Ticks, Ticks) {
+    pub fn refill(&mut self, stores: bool, now: Ticks, rates: &Rates) -> (Ticks, Ticks) {
         if stores {
             let now = if self.all > now + rates.stored_ahead { self.all } else { now };
             let begun = now.max(self.all);
