@@ -16,7 +16,7 @@
 //! the next is estimated from the shortest path through the code between them (`between`, `paths`).
 //!
 //! Loads are first-level hits here: the model adds the cost of misses and atomic operations. The engine adds that of
-//! mispredicted branches: this crate finds a branch's targets ([`branch_ways`]) and has the predictor ([`Predictor`]).
+//! mispredicted branches: this crate finds a branch's targets ([`branch_paths`]) and has the predictor ([`Predictor`]).
 #![no_std]
 extern crate alloc;
 

@@ -2,6 +2,7 @@
 //! State of the runtime that only the carrier thread uses: it is lent for the length of one call, to one caller at a time.
 use crate::sys;
 use core::cell::{Cell, UnsafeCell};
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether it is lent stands before the value, on the line of what is first in it.
@@ -27,7 +28,7 @@ impl<T> Carrier<T> {
     /// Lends the value to `work`, which must not ask for it again, nor switch fibers.
     #[inline]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        work(self.lend().value)
+        work(&mut self.lend())
     }
 
     /// The same for the length of one statement, where the compiler is to see what is done with it: it may call a closure.
@@ -43,8 +44,24 @@ impl<T> Carrier<T> {
 
 /// A value that is lent until this is dropped.
 pub struct Lent<'a, T> {
-    pub value: &'a mut T,
+    value: &'a mut T,
     _until: Until<'a>,
+}
+
+impl<T> Deref for Lent<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> DerefMut for Lent<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.value
+    }
 }
 
 struct Until<'a>(&'a Cell<bool>);

@@ -170,7 +170,7 @@ extern "C" fn on_stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         unseen(at + 1, registers[libc::REG_RSP as usize] as u64);
     }
     ASKED_AT.store(clock, Ordering::Relaxed);
-    hot().limit.set(0);
+    hot().end();
     ask_again(A_SECOND_US);
 }
 

@@ -31,7 +31,7 @@ pub fn active() -> bool {
 /// Lends the simulator to `work`, which must not ask for it again, nor switch fibers.
 #[inline(always)]
 pub fn sim<R>(work: impl FnOnce(&mut Sim) -> R) -> R {
-    work(lend_sim().value)
+    work(&mut lend_sim())
 }
 
 /// The same for the length of one statement: see [`Carrier::lend`].
@@ -84,7 +84,7 @@ pub fn begin(launch: Launch) {
 /// Nothing is simulated from here on: the process is about to end.
 pub fn end() {
     ACTIVE.store(false, Ordering::Relaxed);
-    hot().limit.set(u64::MAX);
+    hot().unlimited();
 }
 
 /// The running CPU's clock.

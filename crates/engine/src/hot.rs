@@ -77,16 +77,15 @@ const _: () = {
         inline::HOT + field as u32
     }
     assert!(
-        at(offset_of!(Hot, lease) + offset_of!(Lease, tag)) == inline::TAG
-            && at(offset_of!(Hot, lease) + offset_of!(Lease, tag_dirty)) == inline::TAG_DIRTY
+        at(offset_of!(Hot, lease) + Lease::TAG) == inline::TAG
+            && at(offset_of!(Hot, lease) + Lease::TAG_DIRTY) == inline::TAG_DIRTY
     );
     assert!(
         at(offset_of!(Hot, lease) + offset_of!(Lease, cost_half)) == inline::COST_HALF
             && at(offset_of!(Hot, lease) + offset_of!(Lease, clock)) == inline::CLOCK
     );
     assert!(
-        at(offset_of!(Hot, lease) + offset_of!(Lease, limit)) == inline::LIMIT
-            && at(offset_of!(Hot, frames)) == inline::FRAMES
+        at(offset_of!(Hot, lease) + Lease::LIMIT) == inline::LIMIT && at(offset_of!(Hot, frames)) == inline::FRAMES
     );
     assert!(at(offset_of!(Hot, frame_step)) == inline::FRAME_STEP && at(offset_of!(Hot, wrote)) == inline::WROTE);
 };
@@ -96,7 +95,7 @@ pub fn map() -> bool {
     let mapped = crate::sys::map_at(HOT, 4096);
     if mapped {
         let hot = hot();
-        hot.limit.set(u64::MAX);
+        hot.unlimited();
         hot.frames.set(&raw mut IDLE_FRAME as *mut u64);
         hot.captured.set(&raw mut IDLE_CAPTURED);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One access: what it has to wait for, who goes first, what it costs, and what it does to others.
 use crate::event::{Effects, Event, Phase, Retry, Wait};
+use crate::memory::with_tag;
 use crate::{Lease, Memory, Sim, Store, Tags};
 use corefold_model::{Access, Blame, Kind, Load, Tag, Ticks};
 
@@ -43,7 +44,7 @@ impl Sim {
         }
         if event.phase == Phase::Order {
             event.phase = Phase::Access;
-            let tag = *world.tag(event.access.address);
+            let tag = world.tag(event.access.address).get();
             if others_know(tag, cpu) && !self.may_go_first(tag, &event.access, lease.clock.get()) {
                 return Part::Others;
             }
@@ -62,7 +63,7 @@ impl Sim {
         let shared = self.model.shared_lines();
         self.reveal(world, address, cpu);
         // In place: a copy has to wait until its parts are stored.
-        effects.outcome = self.model.access(world.tag(address), &event.access, lease.clock.get());
+        effects.outcome = with_tag(world.tag(address), |tag| self.model.access(tag, &event.access, lease.clock.get()));
         if effects.outcome.transfer.is_some() || kind.writes() {
             self.requested(address, lease.clock.get(), effects);
             if let Some(other) = self.model.pair_of(address, &effects.outcome) {
@@ -88,7 +89,7 @@ impl Sim {
         } else {
             run_ahead.passed(lease.clock.get());
         }
-        effects.accessed(event.asked, *world.tag(address));
+        effects.accessed(event.asked, world.tag(address).get());
     }
 
     /// L1 refill: a plain access to a line that the running CPU has alone, and that was evicted from its first-level cache. They are
@@ -105,7 +106,7 @@ impl Sim {
         effects: &mut Effects,
     ) -> bool {
         let cpu = access.cpu;
-        let tag = *world.tag(access.address);
+        let tag = world.tag(access.address).get();
         if !tag.is_evicted_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
             return false;
         }
@@ -116,9 +117,10 @@ impl Sim {
                 lease.clock.set(self.model.retire(cpu, lease.clock.get()));
             }
         }
-        effects.outcome = self.model.fetch_own(world.tag(access.address), access, lease.clock.get());
+        effects.outcome =
+            with_tag(world.tag(access.address), |tag| self.model.fetch_own(tag, access, lease.clock.get()));
         if let Some(other) = self.model.pair_of(access.address, &effects.outcome)
-            && !world.tag(other).is_of(lease.tag.get())
+            && !world.tag(other).get().is_of(lease.tag.get())
         {
             self.prefetch(world, other, cpu, lease.clock.get(), effects);
         }
@@ -127,7 +129,7 @@ impl Sim {
         }
         lease.clock.set(effects.outcome.done);
         self.collect_waits(world, cpu, effects);
-        effects.accessed(asked, *world.tag(access.address));
+        effects.accessed(asked, world.tag(access.address).get());
         true
     }
 
@@ -194,7 +196,7 @@ impl Sim {
     }
 
     pub(crate) fn wait(&mut self, world: &mut impl Tags, blame: Blame, effects: &mut Effects) {
-        self.waits.push_back(Wait { blame, record: world.tag(blame.address).record_index() });
+        self.waits.push_back(Wait { blame, record: world.tag(blame.address).get().record_index() });
         effects.set(Effects::WAITED);
     }
 
@@ -203,7 +205,7 @@ impl Sim {
     /// again when it can commit.
     #[inline]
     pub(crate) fn reveal<W: Memory + Tags>(&mut self, world: &mut W, address: u64, asks: u32) {
-        let tag = *world.tag(address);
+        let tag = world.tag(address).get();
         if let Some(owner) = tag.private_cpu()
             && owner != asks
             && self.stores.any_of(owner)
@@ -220,7 +222,7 @@ impl Sim {
     fn keep_shared(&mut self, tags: &mut impl Tags, address: u64, owner: u32) {
         let line = self.line_start(address);
         if self.stores.any_on(&(line..line + self.line_bytes)) {
-            self.model.share(tags.tag(address), address, owner);
+            with_tag(tags.tag(address), |tag| self.model.share(tag, address, owner));
         }
     }
 
@@ -236,7 +238,7 @@ impl Sim {
     #[cold]
     fn prefetch<W: Memory + Tags>(&mut self, world: &mut W, address: u64, cpu: u32, now: Ticks, effects: &mut Effects) {
         self.reveal(world, address, cpu);
-        self.model.prefetch(world.tag(address), cpu, address, now);
+        with_tag(world.tag(address), |tag| self.model.prefetch(tag, cpu, address, now));
         self.requested(address, now, effects);
     }
 
@@ -244,7 +246,7 @@ impl Sim {
     #[inline]
     fn mark_evicted(&mut self, world: &mut impl Tags, cpu: u32, kind: Kind) {
         while let Some(address) = self.model.take_evicted() {
-            self.model.evicted(cpu, kind, world.tag(address));
+            with_tag(world.tag(address), |tag| self.model.evicted(cpu, kind, tag));
         }
     }
 
@@ -272,7 +274,7 @@ impl Sim {
         loop {
             // Stores that are due commit before the line's state of later is looked at.
             self.flush(world, self.shown(lease.clock.get()), effects);
-            let Some(until) = self.model.postponed(*world.tag(address), cpu, lease.clock.get()) else {
+            let Some(until) = self.model.postponed(world.tag(address).get(), cpu, lease.clock.get()) else {
                 return Part::Over;
             };
             let stall = until - lease.clock.get();
@@ -353,7 +355,7 @@ impl Sim {
 
     /// Asks for the line of a store that could commit now, if another CPU has taken it.
     fn ask_again(&mut self, tags: &mut impl Tags, cpu: u32, store: &Store) -> Option<Retry> {
-        let tag = *tags.tag(store.address);
+        let tag = tags.tag(store.address).get();
         if self.model.commits(tag, cpu, store.effect) {
             return None;
         }

@@ -3,6 +3,7 @@
 use crate::access::{Part, others_know};
 use crate::event::{Effects, Event, Phase, Retry, Wait, What};
 use crate::{Lease, Memory, Sim, Tags};
+use core::cell::Cell;
 use corefold_model::{Kind, Tag};
 
 impl Sim {
@@ -63,7 +64,7 @@ impl Sim {
     ) -> Option<bool> {
         let (cpu, address) = (event.access.cpu, event.access.address);
         if event.phase == Phase::Quiet {
-            return Some(self.model.quiet_read(*world.tag(address), cpu, lease.clock.get()));
+            return Some(self.model.quiet_read(world.tag(address).get(), cpu, lease.clock.get()));
         }
         let may_be_old = event.may_be_old && self.within_slack(lease.clock.get());
         self.catch_up(lease, cpu);
@@ -73,7 +74,7 @@ impl Sim {
             self.collect_waits(world, cpu, effects);
         }
         self.flush(world, self.shown(lease.clock.get()), effects);
-        let tag = *world.tag(address);
+        let tag = world.tag(address).get();
         if !self.model.quiet_read(tag, cpu, lease.clock.get()) {
             return Some(false);
         }
@@ -105,7 +106,7 @@ impl Sim {
         effects: &mut Effects,
     ) -> Part {
         if event.phase == Phase::Begin {
-            let tag = *world.tag(event.access.address);
+            let tag = world.tag(event.access.address).get();
             event.only_timed = tag.is_untouched() || tag.private_cpu().is_some();
             if event.only_timed {
                 event.phase = Phase::Earlier;
@@ -180,7 +181,7 @@ impl Sim {
     ) -> Part {
         let (cpu, address) = (event.access.cpu, event.access.address);
         if event.phase == Phase::Begin {
-            event.before = *world.tag(address);
+            event.before = world.tag(address).get();
             event.phase = Phase::Earlier;
         }
         if event.phase != Phase::After {
@@ -230,7 +231,7 @@ impl Sim {
             event.phase = Phase::Earlier;
         }
         if event.phase == Phase::Earlier {
-            event.before = *world.tag(address);
+            event.before = world.tag(address).get();
         }
         if let Part::Others = self.access(lease, world, event, effects) {
             return Part::Others;
@@ -314,8 +315,8 @@ impl Sim {
 
 /// A store waits on a line that is the CPU's own since it asked for it. The line counts as clean: plain stores to it are
 /// events and wait as well, and another CPU that asks for it finds it as it was ([`Sim::reveal`]).
-fn keep_clean(tag: &mut Tag, cpu: u32, before: Tag) {
-    if *tag == Tag::private_dirty(cpu) && before != *tag {
-        *tag = Tag::private_clean(cpu);
+fn keep_clean(tag: &Cell<Tag>, cpu: u32, before: Tag) {
+    if tag.get() == Tag::private_dirty(cpu) && before != tag.get() {
+        tag.set(Tag::private_clean(cpu));
     }
 }

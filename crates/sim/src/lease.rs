@@ -5,32 +5,84 @@
 //! - A read of a line whose tag is [`Lease::tag`], apart from bits 0 and 1, and a store to one whose tag is
 //!   [`Lease::tag_dirty`], take no time and no event: the CPU has the line alone, in its first-level cache.
 //! - Computation adds to [`Lease::clock`]; once that has reached [`Lease::limit`], the next basic block is an event.
-//! - Tags change only in events of the running CPU, and the lease only between them.
+//! - Tags change only in events of the running CPU, by [`Lease::modifies_again`] and by [`Lease::move_elsewhere`]; the lease
+//!   only between events.
 //!
-//! Tags that no line has (of a seed's schedule, of a traced thread) make every access an event; a limit of 0, every block.
+//! All that ends or renews a lease is here. Tags that no line has (of a seed's schedule, of a traced thread) make every access an event; a limit of 0, every block.
 use core::cell::Cell;
+use core::mem::offset_of;
 use corefold_model::{Tag, Ticks};
 
 #[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
     /// Of the running CPU's own lines, unmodified; 0 (an untouched line's tag) while nothing is simulated.
-    pub tag: Cell<u32>,
+    pub(crate) tag: Cell<u32>,
     /// Of those that it has modified.
-    pub tag_dirty: Cell<u32>,
+    pub(crate) tag_dirty: Cell<u32>,
     /// 0, or 2 while a sibling of the CPU is busy: which half of a block's cost counts.
     pub cost_half: Cell<u64>,
     /// The running CPU's clock.
     pub clock: Cell<Ticks>,
     /// The clock from which on basic blocks are events.
-    pub limit: Cell<Ticks>,
+    limit: Cell<Ticks>,
 }
 
 impl Lease {
     /// In place of both tags: bit 0 is in no clean tag, and there is no CPU of this number.
-    pub const NO_TAG: u32 = u32::MAX;
+    pub(crate) const NO_TAG: u32 = u32::MAX;
     /// In place of the clean tag alone: every read is an event, as a spin's reads are being collected.
-    pub const READS_SHOWN: u32 = Lease::NO_TAG - 1;
+    pub(crate) const READS_SHOWN: u32 = Lease::NO_TAG - 1;
+
+    /// While a thread is traced: every access is an event.
+    const TRACED: u32 = Lease::NO_TAG - 2;
+
+    /// Where inline code finds them.
+    pub const TAG: usize = offset_of!(Lease, tag);
+    pub const TAG_DIRTY: usize = offset_of!(Lease, tag_dirty);
+    pub const LIMIT: usize = offset_of!(Lease, limit);
+
+    /// Is a load from a line with this tag without an event?
+    #[inline]
+    pub fn loads(&self, tag: Tag) -> bool {
+        tag.bits() & !3 == self.tag.get()
+    }
+
+    /// Is a store to one?
+    #[inline]
+    pub fn stores(&self, tag: Tag) -> bool {
+        tag.bits() == self.tag_dirty.get()
+    }
+
+    /// Is the line the CPU's own, and evicted from its first-level cache?
+    #[inline]
+    pub fn evicted(&self, tag: Tag) -> bool {
+        tag.is_evicted_of(self.tag.get())
+    }
+
+    /// Is every access an event, as in a seed's schedule?
+    #[inline]
+    pub fn shows_all(&self) -> bool {
+        self.tag.get() == Lease::NO_TAG
+    }
+
+    /// Is every read one, though not every access, as a spin's are being collected?
+    #[inline]
+    pub fn shows_reads(&self) -> bool {
+        self.tag.get() == Lease::READS_SHOWN
+    }
+
+    /// Is every plain store?
+    #[inline]
+    pub fn shows_stores(&self) -> bool {
+        self.tag_dirty.get() == Lease::NO_TAG
+    }
+
+    /// Is the next basic block an event?
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.clock.get() >= self.limit.get()
+    }
 
     /// The clock moves on.
     #[inline]
@@ -38,14 +90,52 @@ impl Lease {
         self.clock.set(self.clock.get() + ticks);
     }
 
+    /// Every access of the running thread, which is traced, is an event.
+    pub fn trace(&self) {
+        self.set_tags((Lease::TRACED, Lease::TRACED));
+    }
+
     #[inline]
-    pub fn set_tags(&self, (tag, tag_dirty): (u32, u32)) {
+    pub(crate) fn set_tags(&self, (tag, tag_dirty): (u32, u32)) {
         self.tag.set(tag);
         self.tag_dirty.set(tag_dirty);
     }
 
+    /// Computation goes on until then without an event.
+    #[inline]
+    pub(crate) fn extend(&self, until: Ticks) {
+        self.limit.set(until);
+    }
+
+    /// The next basic block is an event. A signal handler may ask for that, too.
+    #[inline]
+    pub fn end(&self) {
+        self.limit.set(0);
+    }
+
+    /// No block is an event: nothing is simulated.
+    pub fn unlimited(&self) {
+        self.limit.set(Ticks::MAX);
+    }
+
+    /// The running CPU's first store to a line since its refill, which it had modified before: it costs what the next one
+    /// does. Returns whether it is one.
+    #[inline]
+    pub fn modifies_again(&self, tag: &Cell<Tag>) -> bool {
+        let again = tag.get().is_below_of(self.tag.get());
+        if again {
+            tag.set(tag.get().modified());
+        }
+        again
+    }
+
+    /// From now on, nothing is simulated on this line, but on one that stands for it. Returns whether that is new.
+    pub fn move_elsewhere(tag: &Cell<Tag>) -> bool {
+        tag.replace(Tag::ELSEWHERE) != Tag::ELSEWHERE
+    }
+
     /// The tags of `cpu`, or none where every access is to be an event.
-    pub fn tags(cpu: u32, every_access: bool) -> (u32, u32) {
+    pub(crate) fn tags(cpu: u32, every_access: bool) -> (u32, u32) {
         match every_access {
             false => (Tag::private_clean(cpu).bits(), Tag::private_dirty(cpu).bits()),
             true => (Lease::NO_TAG, Lease::NO_TAG),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that simulated programs share. It shows the running CPU's view: see [`crate::StoreBuffers`].
+use core::cell::Cell;
 use core::ops::Range;
 use corefold_model::Tag;
 
@@ -29,7 +30,16 @@ pub trait Memory {
 
 /// What is known of each line, as the model left it: untouched at first.
 pub trait Tags {
-    fn tag(&mut self, address: u64) -> &mut Tag;
+    fn tag(&mut self, address: u64) -> &Cell<Tag>;
+}
+
+/// What the model does with a line, and with its tag.
+#[inline(always)]
+pub(crate) fn with_tag<R>(tag: &Cell<Tag>, work: impl FnOnce(&mut Tag) -> R) -> R {
+    let mut changed = tag.get();
+    let result = work(&mut changed);
+    tag.set(changed);
+    result
 }
 
 /// Do these bytes and those have any in common?

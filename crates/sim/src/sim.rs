@@ -293,7 +293,7 @@ impl Sim {
     pub fn sampled(&self, lease: &Lease) {
         let cpu = &self.cpus[self.cpu];
         let due = if cpu.run_ahead.is_ahead() { 0 } else { self.looks_up.min(cpu.next_sample) };
-        lease.limit.set(due);
+        lease.extend(due);
     }
 
     /// Is more than a sample due?

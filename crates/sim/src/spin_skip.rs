@@ -55,11 +55,14 @@ pub struct SpinSkips {
     cpus: Vec<Option<Skip>>,
     /// Lines that skipping CPUs watch, and how many CPUs watch each.
     watched: HashMap<u64, u32, FxBuildHasher>,
+    /// Those that a request rouses, kept so that an event allocates nothing.
+    roused: Vec<(u32, Ticks)>,
 }
 
 impl SpinSkips {
     pub(crate) fn new(cpus: u32) -> Self {
-        SpinSkips { cpus: vec![None; cpus as usize], watched: HashMap::default() }
+        let roused = Vec::with_capacity(cpus as usize);
+        SpinSkips { cpus: vec![None; cpus as usize], watched: HashMap::default(), roused }
     }
 
     /// When the CPU last read the word, if it skips.
@@ -119,7 +122,7 @@ impl Sim {
         let lines = spin.watches().map(|watched| watched.line);
         let mut ends = clock.saturating_add(longest).min(self.cpus[cpu].turn_ends()).min(self.sibling_changes());
         for line in lines {
-            ends = ends.min(self.model.quiet_until(*tags.tag(line), cpu as u32));
+            ends = ends.min(self.model.quiet_until(tags.tag(line).get(), cpu as u32));
             // A store that is still in a store buffer wakes nobody when it commits.
             ends = ends.min(self.stores.next_on(&(line..line + self.line_bytes)));
         }
@@ -199,8 +202,9 @@ impl Sim {
     /// Of the CPUs that skip, those for which `when` gives a time go on then, if not sooner. Until then they may be roused
     /// sooner still, by a CPU that is behind the one that rouses them now.
     fn rouse(&mut self, when: impl Fn(usize, &Skip) -> Option<Ticks>) {
-        let mut roused: Vec<(u32, Ticks)> = Vec::new();
-        for (cpu, (slot, skip)) in self.cpus.iter_mut().zip(&self.skips.cpus).enumerate() {
+        let SpinSkips { cpus, roused, .. } = &mut self.skips;
+        roused.clear();
+        for (cpu, (slot, skip)) in self.cpus.iter_mut().zip(cpus).enumerate() {
             if let Some(look) = skip.and_then(|skip| when(cpu, &skip)).filter(|look| *look < slot.clock) {
                 slot.clock = look;
                 roused.push((cpu as u32, look));

@@ -23,7 +23,7 @@ use corefold_block::turn::Look;
 use corefold_model::Kind;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
-use corefold_sim::{Effects, Event, Lease, Memory, What, origin};
+use corefold_sim::{Effects, Event, Memory, What, origin};
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
@@ -33,7 +33,7 @@ pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
     if l1_refill::fetched(address, pc, size, Kind::Load, AccessKind::Read) {
         return;
     }
-    if hot().tag.get() == Lease::READS_SHOWN && read_in_turn(address, pc, size) {
+    if hot().shows_reads() && read_in_turn(address, pc, size) {
         return;
     }
     if shown::all_accesses() && delays::plain(address, size, pc, AccessKind::Read) {
@@ -100,7 +100,7 @@ pub fn event(what: What, address: u64, size: u32, pc: u64, kind: AccessKind) -> 
 pub fn issue(event: &mut Event) -> Effects {
     let mut effects = Effects::default();
     loop {
-        lend_sim().value.event_into(hot(), &mut ProgramMemory, event, &mut effects);
+        lend_sim().event_into(hot(), &mut ProgramMemory, event, &mut effects);
         settle(&effects, &event.access);
         if !effects.has(Effects::OTHERS) {
             return effects;
@@ -112,7 +112,7 @@ pub fn issue(event: &mut Event) -> Effects {
 /// Reads of any size and alignment, line by line.
 pub extern "C" fn range_read(address: u64, pc: u64, size: u64) {
     each_line(address, size, |address, size| {
-        if tag_of(address).bits() & !3 != hot().tag.get() {
+        if !hot().loads(tag_of(address)) {
             plain_read(address, pc, size);
         }
     });
@@ -121,7 +121,7 @@ pub extern "C" fn range_read(address: u64, pc: u64, size: u64) {
 pub extern "C" fn range_write(address: u64, pc: u64, size: u64) {
     hot().wrote.set(1);
     each_line(address, size, |address, size| {
-        if tag_of(address).bits() != hot().tag_dirty.get() {
+        if !hot().stores(tag_of(address)) {
             plain_write(address, pc, size);
         }
     });

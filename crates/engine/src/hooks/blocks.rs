@@ -22,7 +22,7 @@ pub fn learn(entry: *mut u32, pc: u64) {
     let hot = hot();
     if active() {
         hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
-        if hot.clock.get() >= hot.limit.get() {
+        if hot.is_over() {
             crate::hooks::limit::at_limit(pc);
         }
     }
@@ -38,7 +38,7 @@ pub fn visit(pc: u64) {
     }
     let hot = hot();
     hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
-    if hot.clock.get() >= hot.limit.get() {
+    if hot.is_over() {
         crate::hooks::limit::at_limit(pc);
     }
 }

@@ -47,7 +47,7 @@ fn charge(pairs: Pairs, pc: u64) {
         let cost = known.unwrap_or_else(|| learn(from, to));
         hot.spend(u64::from(cost >> (hot.cost_half.get() * 8) & 0xffff));
     }
-    if hot.clock.get() >= hot.limit.get() {
+    if hot.is_over() {
         crate::hooks::limit::at_limit(pc);
         // There is no hook at a block that would: the compiler takes this one for a call that changes what it
         // must, so that a handler may run here.

@@ -6,16 +6,17 @@
 //! runs between the two calls.
 use crate::code::cost::work;
 use crate::code::system_calls;
-use crate::engine::note;
+use crate::engine::{active, note};
 use crate::hooks::access::{range_read, range_update, range_write, stores_anywhere};
 use crate::hooks::atomics;
 use crate::hooks::blocks;
 use crate::hooks::branches;
 use crate::hooks::results;
 use crate::hooks::wide;
-use crate::hot::{CAPTURED, Captured, HOT, hot};
+use crate::hot::{CAPTURED, Captured, HOT};
 use crate::layout::{BLOCK_COSTS, BLOCK_MASK};
 use crate::registers::{BYTES, STATE, UNSAVED, XMM, low_vectors};
+use crate::scheduling::fiber::current;
 use crate::scheduling::program_memory::ProgramMemory;
 use crate::scheduling::store_buffer;
 use core::arch::naked_asm;
@@ -84,9 +85,9 @@ pub extern "C" fn around(frame: &Frame) {
 
 /// Lends what the running fiber's next read saves.
 fn with_captured(work: impl FnOnce(&mut Captured)) {
-    let captured = hot().captured.get();
-    // SAFETY: of the running fiber, which stays; hooks do not nest, and `work` asks for nothing else of the fiber.
-    work(unsafe { &mut *captured });
+    if active() {
+        current().spins.with(|spins| work(&mut spins.captured));
+    }
 }
 
 /// Saves registers where that is wanted, as [`crate::entry::look_entry`] does.

@@ -6,8 +6,7 @@ use crate::hooks::settle::settle;
 use crate::hot::hot;
 use crate::scheduling::program_memory::ProgramMemory;
 use crate::storage::relayout::{self, simulated};
-use core::cell::Cell;
-use corefold_model::{Access, Kind, Tag};
+use corefold_model::{Access, Kind};
 use corefold_recording::AccessKind;
 use corefold_sim::{Effects, origin};
 
@@ -15,8 +14,8 @@ use corefold_sim::{Effects, origin};
 #[inline]
 pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -> bool {
     let slot = slot_of(simulated(address, 1));
-    if !slot.get().is_evicted_of(hot().tag.get()) {
-        return kind == Kind::Store && modified_again(slot) || relayout::is_leased(address, slot.get(), kind);
+    if !hot().evicted(slot.get()) {
+        return kind == Kind::Store && hot().modifies_again(slot) || relayout::is_leased(address, slot.get(), kind);
     }
     let address = simulated(address, size);
     let (cpu, size) = (running_cpu(), size as u32);
@@ -27,14 +26,4 @@ pub fn fetched(address: u64, pc: u64, size: u64, kind: Kind, what: AccessKind) -
         settle(&effects, &access);
     }
     served
-}
-
-/// The first store to a line after its refill, if it was modified before: it costs what the next one does.
-#[inline]
-fn modified_again(slot: &Cell<Tag>) -> bool {
-    let again = slot.get().is_below_of(hot().tag.get());
-    if again {
-        slot.set(slot.get().modified());
-    }
-    again
 }

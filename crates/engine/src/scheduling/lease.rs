@@ -16,7 +16,7 @@ pub fn set_limit() {
 #[inline]
 fn watch() {
     if current().spins.with(|spins| spins.watches()) {
-        hot().limit.set(0);
+        hot().end();
     }
 }
 

@@ -7,6 +7,7 @@ use crate::engine::slot_of;
 use crate::neutral_stack::apart;
 use crate::scheduling::peek;
 use crate::storage::relayout::stored;
+use core::cell::Cell;
 use corefold_model::Tag;
 use corefold_sim::{Memory, Tags};
 
@@ -48,9 +49,8 @@ impl Memory for ProgramMemory {
 /// The table of lines' tags, by address: the simulator's own, whatever that stands for.
 impl Tags for ProgramMemory {
     #[inline]
-    fn tag(&mut self, address: u64) -> &mut Tag {
-        // SAFETY: the simulator has one of these at a time.
-        unsafe { &mut *slot_of(address).as_ptr() }
+    fn tag(&mut self, address: u64) -> &Cell<Tag> {
+        slot_of(address)
     }
 }
 

@@ -2,12 +2,11 @@
 //! Which accesses of the running CPU take the slow path, beyond those that have to.
 use crate::engine::sim;
 use crate::hot::hot;
-use corefold_sim::Lease;
 
 /// Is this a schedule drawn from a seed? Then all accesses are shown, so that a delay can come between any two.
 #[inline]
 pub fn all_accesses() -> bool {
-    hot().tag.get() == Lease::NO_TAG
+    hot().shows_all()
 }
 
 /// Makes every plain read of the running CPU take the slow path, or not any more. In a seed's schedule all do anyway.
@@ -27,10 +26,10 @@ pub fn show_stores(all: bool) {
 /// Has every store since?
 #[inline]
 pub fn shows_stores() -> bool {
-    hot().tag_dirty.get() == Lease::NO_TAG
+    hot().shows_stores()
 }
 
 /// Has it since [`show_reads`]?
 pub fn shows_reads() -> bool {
-    hot().tag.get() == Lease::READS_SHOWN || all_accesses()
+    hot().shows_reads() || all_accesses()
 }

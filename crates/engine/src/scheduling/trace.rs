@@ -11,10 +11,6 @@ use crate::state::scheduler::running_fiber;
 use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
-use corefold_sim::Lease;
-
-/// In place of the running CPU's tags: as [`Lease::NO_TAG`], a tag that no line has.
-const TRACED: u32 = Lease::NO_TAG - 2;
 
 /// `struct corefold_traced`.
 #[repr(C)]
@@ -41,7 +37,7 @@ pub fn runs(fiber: usize) {
     let traced = TRACE.with(|trace| trace.as_ref().is_some_and(|trace| trace.fiber == fiber));
     hot().traced.set(traced.into());
     if traced && !shown::all_accesses() {
-        hot().set_tags((TRACED, TRACED));
+        hot().trace();
     }
 }
 

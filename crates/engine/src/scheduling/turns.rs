@@ -93,7 +93,7 @@ impl Turns {
             (self.watching, captured.watched) = (true, 1);
             *read = Default::default();
             show_reads(true);
-            hot().limit.set(0);
+            hot().end();
         }
         self.pure
     }

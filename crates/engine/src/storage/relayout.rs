@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 use corefold_launch::{Objects, Part, Relayout};
 use corefold_model::{Kind, Tag};
 use corefold_recording::Label;
+use corefold_sim::Lease;
 
 /// The objects that are there now, and the lines that stand for others.
 struct Relayouts {
@@ -95,7 +96,7 @@ pub fn is_leased(address: u64, tag: Tag, kind: Kind) -> bool {
     if hot.relaid.get() == 0 {
         return false;
     }
-    let leased = tag.bits() == hot.tag_dirty.get() || kind == Kind::Load && tag.bits() & !3 == hot.tag.get();
+    let leased = hot.stores(tag) || kind == Kind::Load && hot.loads(tag);
     leased && slot_of(address).get() == Tag::ELSEWHERE
 }
 
@@ -201,7 +202,7 @@ impl Relayouts {
 
     /// Nothing is simulated on this line from now on, but on one that stands for it.
     fn leave(&mut self, line: u64) {
-        if slot_of(line).replace(Tag::ELSEWHERE) == Tag::ELSEWHERE {
+        if !Lease::move_elsewhere(slot_of(line)) {
             return;
         }
         if !self.stand_ins.contains_key(&line) {

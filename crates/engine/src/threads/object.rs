@@ -102,7 +102,7 @@ impl Object {
     /// One iteration of a loop that spins.
     pub fn pause(self) {
         charge(launch().machine.core.pause);
-        if hot().clock.get() >= hot().limit.get() {
+        if hot().is_over() {
             crate::hooks::limit::at_limit(self.call.pc);
         }
     }
@@ -111,7 +111,7 @@ impl Object {
     pub fn pause_for_ever(self) {
         current().spins.with(|spins| spins.goes_on_for_ever());
         hot().spend(crate::engine::computed(launch().machine.core.pause));
-        if hot().clock.get() >= hot().limit.get() {
+        if hot().is_over() {
             crate::hooks::limit::at_limit(self.call.pc);
         }
     }

@@ -13,13 +13,14 @@ use corefold_model::{Tag, Ticks, ticks};
 use corefold_sim::{Effects, Event, Lease, Memory, Options, Sim, Tags, Turn, What};
 pub use machine::machine;
 pub use program::{Bytes, Op};
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// Memory by byte, and the tags of lines.
 #[derive(Default)]
 pub struct World {
     bytes: HashMap<u64, u8>,
-    tags: HashMap<u64, Tag>,
+    tags: HashMap<u64, Cell<Tag>>,
 }
 
 impl Memory for World {
@@ -33,8 +34,8 @@ impl Memory for World {
 }
 
 impl Tags for World {
-    fn tag(&mut self, address: u64) -> &mut Tag {
-        self.tags.entry(address / 64).or_insert(Tag::UNTOUCHED)
+    fn tag(&mut self, address: u64) -> &Cell<Tag> {
+        self.tags.entry(address / 64).or_insert(Cell::new(Tag::UNTOUCHED))
     }
 }
 
@@ -206,8 +207,8 @@ impl Lab {
     /// Does the lease let the program do this without an event?
     fn is_leased(&mut self, op: Op) -> bool {
         match op {
-            Load(place) => self.world.tag(place.address).bits() & !3 == self.lease.tag.get(),
-            Store(place, _) => self.world.tag(place.address).bits() == self.lease.tag_dirty.get(),
+            Load(place) => self.lease.loads(self.world.tag(place.address).get()),
+            Store(place, _) => self.lease.stores(self.world.tag(place.address).get()),
             _ => false,
         }
     }

@@ -30,7 +30,7 @@ extern "C" fn on_signal(signal: c_int, information: *mut libc::siginfo_t, _: *mu
     // SAFETY: the kernel passes it; see [`Said`].
     registers::interrupted(|| unsafe { (*SAID.0.get())[signal as usize] = Some(Information::of(&*information)) });
     CAME.fetch_or(bit(signal), Ordering::Release); // pairs with Acquire in `send_all`
-    hot().limit.set(0);
+    hot().end();
 }
 
 /// Keeps a signal of the kernel's that the running thread blocks. False: it does not.
