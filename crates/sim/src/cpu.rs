@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A simulated CPU.
+use crate::placement::Place;
 use crate::{Lease, RunAhead};
 use alloc::collections::VecDeque;
 use corefold_model::Ticks;
@@ -7,6 +8,7 @@ use corefold_model::Ticks;
 pub struct Cpu {
     /// The next CPU of its core, in a ring; itself, if it has the core alone.
     pub(crate) beside: usize,
+    pub(crate) place: Place,
     /// Valid while the CPU is not the running one.
     pub clock: Ticks,
     /// The thread that it runs.
@@ -29,9 +31,10 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(number: u32, beside: usize, every_access: bool) -> Cpu {
+    pub(crate) fn new(number: u32, beside: usize, place: Place, every_access: bool) -> Cpu {
         Cpu {
             beside,
+            place,
             clock: 0,
             thread: None,
             ready: VecDeque::new(),

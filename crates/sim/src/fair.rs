@@ -6,6 +6,7 @@
 //! sleeps meanwhile; but it cannot be behind by more than a sleeper's credit, and a new thread begins a slice ahead.
 //! (CFS looks again at each timer tick, but preempts there only after a slice, which ends the turn here anyway.)
 use crate::Sim;
+use alloc::vec::Vec;
 use corefold_model::{Machine, TICKS_PER_CYCLE, Ticks, ticks};
 
 /// The scheduler's parameters.
@@ -27,9 +28,11 @@ impl Fair {
     }
 }
 
-/// A thread's time on CPUs.
-#[derive(Clone, Copy, Default)]
+/// A thread: its time on CPUs, and which of them it may have.
+#[derive(Clone, Default)]
 pub struct Runtime {
+    /// CPUs that it may run on, a bit each; empty: all.
+    pub affinity: Vec<u64>,
     /// Until it last left one.
     ran: Ticks,
     /// When it came to the CPU that it is on.
@@ -41,9 +44,18 @@ pub struct Runtime {
 }
 
 impl Runtime {
+    /// Of a new thread, that may run on these.
+    pub fn new(affinity: Vec<u64>) -> Runtime {
+        Runtime { affinity, ..Runtime::default() }
+    }
+
     /// Of the thread that runs when the program starts.
     pub fn first(cpu: usize) -> Runtime {
         Runtime { since: Some(0), cpu: Some(cpu), ..Runtime::default() }
+    }
+
+    pub fn may_run_on(&self, cpu: usize) -> bool {
+        self.affinity.is_empty() || self.affinity.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0)
     }
 
     /// It runs from `clock` on. Is that the first time?
@@ -104,7 +116,7 @@ impl Sim {
         self.cpus[cpu].thread.is_some_and(|running| ahead(running) > self.fair.wake_granularity)
     }
 
-    /// Has the running thread had no more than the first that is queued? Then it goes on for another slice.
+    /// Has the running thread had no more than the first that is queued?
     pub fn is_least(&self, cpu: usize, clock: Ticks) -> bool {
         let slot = &self.cpus[cpu];
         let pair = slot.thread.zip(slot.ready.front());

@@ -7,6 +7,7 @@
 use crate::delays::Delays;
 use crate::event::{Effects, Retry, Wait};
 use crate::fair::{Fair, Runtime};
+use crate::placement::Place;
 use crate::spin_skip::SpinSkips;
 use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers, Waiters, Wakes};
 use alloc::collections::VecDeque;
@@ -82,13 +83,16 @@ pub struct Sim {
     pub(crate) line_bytes: u64,
     /// What a full fence takes.
     pub(crate) fence: Ticks,
+    pub(crate) context_switch: Ticks,
 }
 
 /// The CPUs of a run, each with the next one of its core.
 fn cpus(machine: &Machine, options: &Options) -> Vec<Cpu> {
     let same = |cpu: u32, other: u32| machine.core_of(other) == machine.core_of(cpu);
     let beside = |cpu: u32| (cpu + 1..options.cpus).chain(0..=cpu).find(|other| same(cpu, *other)).unwrap_or(cpu);
-    (0..options.cpus).map(|cpu| Cpu::new(cpu, beside(cpu) as usize, options.seed != 0)).collect()
+    (0..options.cpus)
+        .map(|cpu| Cpu::new(cpu, beside(cpu) as usize, Place::of(machine, cpu), options.seed != 0))
+        .collect()
 }
 
 impl Sim {
@@ -113,6 +117,7 @@ impl Sim {
             waits: VecDeque::new(),
             retries: VecDeque::new(),
             fence: ticks(machine.core.fence),
+            context_switch: ticks(machine.system.context_switch),
             looks_up: 0,
             sibling_changes: Ticks::MAX,
             slack: ticks(options.slack),

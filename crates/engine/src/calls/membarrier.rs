@@ -6,7 +6,7 @@
 use crate::calls::sleep;
 use crate::engine::{launch, now, sim};
 use crate::hot::hot;
-use crate::scheduling::{placing, sched, spin_skip};
+use crate::scheduling::{lease, sched, spin_skip};
 use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -87,11 +87,8 @@ fn interrupt(only: Option<usize>) {
     hot().spend(ticks(system.interrupt_send) * targets.len() as u64);
     // The clock of a CPU that skips a spin is ahead, at its next read.
     targets.iter().for_each(|cpu| spin_skip::disturbed(*cpu, now()));
-    let mut last = now();
-    placing::delay(&targets, |drained| {
-        last = last.max(drained);
-        drained + ticks(system.interrupt)
-    });
+    let last = sim(|sim| sim.interrupt(&targets, ticks(system.interrupt), now()));
+    lease::set_limit();
     hot().clock.set(last + ticks(system.interrupt));
     sched::quiesce();
 }

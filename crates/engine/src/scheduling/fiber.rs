@@ -63,8 +63,6 @@ pub struct Fiber {
     pub timer: Cell<u64>,
     /// The CPU it runs or last ran on.
     pub cpu: Cell<usize>,
-    /// CPUs it may run on, a bit each; empty: all.
-    pub affinity: Carrier<Vec<u64>>,
     pub policy: Cell<Policy>,
     pub off_cpu_since: Cell<Ticks>,
     on_cpu_since: Cell<Ticks>,
@@ -119,7 +117,6 @@ impl Fiber {
             called_at: Cell::new(0),
             timer: Cell::new(0),
             cpu: Cell::new(cpu),
-            affinity: Default::default(),
             policy: Default::default(),
             off_cpu_since: Cell::new(0),
             time: Default::default(),
@@ -174,7 +171,7 @@ impl Fiber {
     }
 
     pub fn may_run_on(&self, cpu: usize) -> bool {
-        self.affinity.with(|cpus| cpus.is_empty() || cpus.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 != 0))
+        sim(|sim| sim.threads[self.id.get()].may_run_on(cpu))
     }
 
     /// The fiber is on a CPU again, or for the `first` time: accounts for the time it was not.

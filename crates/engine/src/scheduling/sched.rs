@@ -220,14 +220,7 @@ pub fn look_up() {
     let clock = hot().clock.get();
     let cpu = running_cpu() as usize;
     if sim(|sim| clock >= sim.cpus[cpu].turn_ends()) {
-        let goes_on = sim(|sim| {
-            let least = sim.is_least(cpu, clock);
-            if least {
-                sim.cpus[cpu].slice_end = clock + sim.timeslice();
-            }
-            least
-        });
-        if !goes_on {
+        if sim(|sim| sim.turn_passes(clock)) {
             give_way(1);
         }
     } else if sim(|sim| sim.too_far_ahead(clock)) {
@@ -292,7 +285,7 @@ pub fn obey_affinity(fiber: usize) {
             placing::wake(fiber, clock.max(now), latency);
         }
         State::Ready => {
-            sim(|sim| sim.cpus.iter_mut().for_each(|c| c.ready.retain(|f| *f != fiber)));
+            sim(|sim| sim.unqueue(fiber));
             placing::wake(fiber, now, latency);
         }
         State::Blocked | State::Finished => {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs a thread may run on.
-use crate::engine::{active, launch};
+use crate::engine::{active, launch, sim};
 use crate::process_id;
 use crate::real::real;
-use crate::scheduling::fiber::{FIBERS, current};
+use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::sched;
 use crate::stand_in::{as_errno, stand_ins};
 use crate::state::scheduler::running_fiber;
@@ -47,7 +47,7 @@ fn words(set: *const u8, bytes: usize) -> Option<Vec<u64>> {
 fn set(fiber: usize, bytes: usize, from: *const u8) -> c_int {
     let Some(words) = words(from, bytes) else { return libc::EINVAL };
     sched::enter_kernel();
-    FIBERS[fiber].affinity.with(|cpus| *cpus = words);
+    sim(|sim| sim.threads[fiber].affinity = words);
     sched::obey_affinity(fiber);
     0
 }
@@ -76,7 +76,7 @@ pub fn of_new(attr: *const libc::pthread_attr_t) -> Result<Vec<u64>, c_int> {
     // SAFETY: the program's attribute object; the set is as long as is said. All ones: none was set.
     let found = !attr.is_null() && unsafe { pthread_attr_getaffinity_np(attr, set.len(), set.as_mut_ptr()) } == 0;
     if !found || set.iter().all(|byte| *byte == 0xff) {
-        return Ok(current().affinity.with(|affinity| affinity.clone()));
+        return Ok(sim(|sim| sim.threads[running_fiber()].affinity.clone()));
     }
     words(set.as_ptr(), set.len()).ok_or(libc::EINVAL)
 }

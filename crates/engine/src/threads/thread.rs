@@ -118,7 +118,6 @@ fn create(
     let stack = attributes::stack_of_new(attr, end).ok_or(libc::EAGAIN)?;
     let fiber = deep(|| {
         let mut fiber = Box::new(Fiber::new(0, 0, frames));
-        fiber.affinity = Carrier::new(affinity);
         fiber.signals = crate::state::signals::Own::inherited(mask_of(attr).unwrap_or(current().signals.mask.get()));
         let slack = current().thread.slack.get();
         fiber.thread = Thread {
@@ -146,7 +145,7 @@ fn create(
     fiber.cpu.set(id % launch().cpus as usize);
     fiber.off_cpu_since.set(hot().clock.get());
     FIBERS.push(fiber);
-    sim(|sim| sim.threads.push(Runtime::default()));
+    sim(|sim| sim.threads.push(Runtime::new(affinity)));
     Ok(id)
 }
 

@@ -15,8 +15,8 @@ pub fn machine() -> Machine {
         threads_per_core: 2,
         line_bytes: 64,
         clock_hz: 2_000_000_000,
-        turbo: Vec::new(),
-        order: Vec::new(),
+        turbo: Default::default(),
+        order: Default::default(),
         latency: Latency {
             smt: 5,
             cluster: LOCAL,
