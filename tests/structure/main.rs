@@ -115,12 +115,56 @@ fn rooms_of_the_engine_import_each_other_downwards() {
     assert!(upward.is_empty(), "{}", upward.join("\n"));
 }
 
+/// Imports between what lies in one folder: files, and folders with the file of their name.
+fn within(graph: &Graph, folder: &str) -> Graph {
+    let child = |file: &str| Some(file.strip_prefix(folder)?.split('/').next()?.to_owned());
+    let mut found = Graph::new();
+    for (file, imports) in graph {
+        let Some(from) = child(file) else { continue };
+        let others = imports.iter().filter_map(|other| child(other)).filter(|other| *other != from);
+        found.entry(from.clone()).or_default().extend(others);
+    }
+    found
+}
+
+/// Of each folder in which there is one, the largest circle of what lies in it.
+fn circles_of_folders(graph: &Graph) -> Vec<String> {
+    let folders: BTreeSet<&str> = graph.keys().filter_map(|file| Some(&file[..=file.rfind('/')?])).collect();
+    let folders = [""].into_iter().chain(folders);
+    let of = |folder: &str| {
+        let within = within(graph, folder);
+        let circle = circle(&within);
+        (!circle.is_empty()).then(|| format!("in {folder:?}: {circle:?}"))
+    };
+    folders.filter_map(of).collect()
+}
+
+#[test]
+fn folders_of_the_engine_and_what_it_stands_on_import_each_other_one_way() {
+    let wrong: Vec<String> = ["block", "engine", "model", "sim"]
+        .into_iter()
+        .flat_map(|name| {
+            circles_of_folders(&graph(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(name).join("src")))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn an_arrow_upward_is_found() {
     let graph: Graph = [("hooks/a", &["calls/b", "engine"][..]), ("calls/b", &["hooks/a"]), ("engine", &["state/c"])]
         .map(|(file, imports)| (file.to_owned(), imports.iter().map(|import| (*import).to_owned()).collect()))
         .into();
     assert_eq!(upward(&graph), ["hooks/a imports calls/b"]);
+}
+
+#[test]
+fn a_circle_of_folders_is_found() {
+    let graph: Graph = [("a/b", &["c/d"][..]), ("c/d", &[]), ("c/e", &["a"]), ("a", &[])]
+        .map(|(file, imports)| (file.to_owned(), imports.iter().map(|import| (*import).to_owned()).collect()))
+        .into();
+    assert!(circle(&graph).is_empty());
+    assert_eq!(circles_of_folders(&graph), [r#"in "": ["a", "c"]"#]);
 }
 
 #[test]

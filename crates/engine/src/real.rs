@@ -2,6 +2,7 @@
 //! libc's own functions, where a stand-in of ours has their name.
 use crate::frees;
 use crate::registers;
+use crate::state::pthread::Start;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,8 +44,6 @@ macro_rules! real {
     )*};
 }
 pub(crate) use real;
-
-pub type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 
 fn join_real(thread: libc::pthread_t) -> c_int {
     real! { fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int; }

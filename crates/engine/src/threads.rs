@@ -6,6 +6,7 @@ pub mod attributes;
 pub mod barrier;
 pub mod c11;
 pub mod cancel;
+mod cancel_call;
 pub mod clock;
 pub mod condvar;
 pub mod contexts;

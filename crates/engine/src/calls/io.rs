@@ -15,6 +15,7 @@ mod queues;
 mod retries;
 mod sockets;
 mod splices;
+pub mod timer_table;
 pub mod transfer;
 pub mod waiting;
 

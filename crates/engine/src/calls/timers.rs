@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timers of the program, in virtual time: what they count, when they fire, and what for. Those that count
 //! CPU time are looked at now and then while threads run, as Linux does at its clock's ticks.
-pub mod descriptor_table;
 mod descriptors;
 mod interval;
 mod posix;
@@ -9,7 +8,8 @@ mod threads;
 
 use crate::counts::pace::PACE;
 use crate::state::signals::Information;
-use crate::threads::signals::sending::{Target, send};
+use crate::state::signals::Target;
+use crate::threads::signals::sending::send;
 use crate::threads::timers::{Event, SI_KERNEL, go_on, schedule, with};
 use core::ffi::c_int;
 use corefold_model::Ticks;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the pthread functions keep of each thread.
 use crate::carrier::Carrier;
-use crate::real::Start;
 use crate::state::wait::Wait;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
+
+/// A thread's start routine.
+pub type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// The pthread side of a fiber.
 #[derive(Default)]

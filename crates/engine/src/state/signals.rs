@@ -47,6 +47,13 @@ impl Information {
     }
 }
 
+/// Whom a signal is sent to.
+#[derive(Clone, Copy)]
+pub enum Target {
+    Thread(usize),
+    Process,
+}
+
 /// A signal's bit in a set of signals.
 pub fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)

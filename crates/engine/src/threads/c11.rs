@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! C11 threads: pthread's objects under other names and with other results. libc's own would call its
 //! pthread functions past our stand-ins.
-use crate::real::Start;
 use crate::stand_in::{calls, stand_ins};
+use crate::state::pthread::Start;
 use crate::threads::condvar;
 use crate::threads::deadline::Deadline;
 use crate::threads::joining;

@@ -6,6 +6,7 @@ use crate::carrier::Carrier;
 use crate::engine::charge;
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
+use crate::threads::unwind;
 use crate::trampoline::{Arguments, before};
 use core::arch::naked_asm;
 use core::ffi::c_int;
@@ -43,21 +44,9 @@ pub extern "C" fn sets_as_told(arguments: &Arguments, _pc: u64) {
     remember(arguments, keeps.then_some(current().signals.mask.get()));
 }
 
-/// The stack pointer in a jump buffer, which glibc writes down in a way of its own.
-pub fn sp_in(buffer: *const u64) -> u64 {
-    const SP: usize = 6;
-    const TURNED: u32 = 17;
-    let guard: u64;
-    // SAFETY: the buffer was filled by setjmp; glibc keeps the guard at this place of a thread's block.
-    unsafe {
-        core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(nostack, readonly, preserves_flags));
-        (*buffer.add(SP)).rotate_right(TURNED) ^ guard
-    }
-}
-
 pub extern "C" fn jumps(arguments: &Arguments, _pc: u64) {
     charge(CYCLES);
-    let sp = sp_in(arguments.rdi as *const u64);
+    let sp = unwind::sp_in(arguments.rdi as *const u64);
     let Some(place) = PLACES.with(|places| places.get(&sp).copied()) else { return };
     hot().frames.set(place.frames);
     if let Some(mask) = place.mask {

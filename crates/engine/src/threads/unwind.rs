@@ -4,11 +4,10 @@
 //! glibc's own would unwind into glibc's start routine, on the carrier's kernel thread; so the frames
 //! are unwound up to ours, by the same forced unwinding.
 use crate::hot::hot;
-use crate::real::Start;
 use crate::scheduling::fiber::current;
 use crate::stacks;
+use crate::state::pthread::Start;
 use crate::sys;
-use crate::threads::jumps;
 use alloc::boxed::Box;
 use core::ffi::{c_int, c_void};
 
@@ -131,7 +130,7 @@ extern "C-unwind" fn stop(
     // SAFETY: the unwinder's own context.
     let frame = unsafe { _Unwind_GetCFA(context) };
     let cleanup = current().thread.cleanup.get();
-    if cleanup != 0 && frame as u64 > jumps::sp_in(cleanup as *const u64) && same_stack(frame, cleanup) {
+    if cleanup != 0 && frame as u64 > sp_in(cleanup as *const u64) && same_stack(frame, cleanup) {
         run_cleanup();
     }
     let base = current().base.sp.get();
@@ -139,6 +138,18 @@ extern "C-unwind" fn stop(
         leave();
     }
     0
+}
+
+/// The stack pointer in a jump buffer, which glibc writes down in a way of its own.
+pub fn sp_in(buffer: *const u64) -> u64 {
+    const SP: usize = 6;
+    const TURNED: u32 = 17;
+    let guard: u64;
+    // SAFETY: the buffer was filled by setjmp; glibc keeps the guard at this place of a thread's block.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(nostack, readonly, preserves_flags));
+        (*buffer.add(SP)).rotate_right(TURNED) ^ guard
+    }
 }
 
 /// Are both on one thread's stack? Handlers may run on stacks of their own, which lie anywhere.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does not tell of a descriptor: who can make it ready.
-use crate::calls::timers::descriptor_table as timers;
+use crate::calls::io::timer_table as timers;
 use crate::carrier::Carrier;
 use crate::sys;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! timerfd: the descriptor is really an event descriptor, which counts the times that the timer fired and
 //! can be read and polled as a timer's can.
-use super::descriptor_table::{Known, add, find};
 use crate::calls::io;
+use crate::calls::io::timer_table::{Known, add, find};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, result, stand_ins};
 use crate::sys;

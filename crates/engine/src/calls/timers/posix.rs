@@ -4,9 +4,9 @@ use super::threads;
 use crate::carrier::Carrier;
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins};
+use crate::state::signals::Target;
 use crate::threads::affinity;
 use crate::threads::clock;
-use crate::threads::signals::sending::Target;
 use crate::threads::timers::{Counts, Event, arm, create, delete, disarm, first, shown, times_in, with};
 use core::ffi::{c_int, c_void};
 

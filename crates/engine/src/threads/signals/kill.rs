@@ -3,14 +3,14 @@
 use super::actions::{ends, is_programs};
 use super::delivery::deliver;
 use super::pending::is_due;
-use super::sending::{Target, is_awaiting, send, taker};
+use super::sending::{is_awaiting, send, taker};
 use crate::engine::now;
 use crate::process_id::{self, OWN};
 use crate::scheduling::fiber::{FIBERS, State, current};
 use crate::scheduling::sched;
 use crate::stand_in::{failed, stand_ins_at};
 use crate::state::scheduler::running_fiber;
-use crate::state::signals::{Information, bit};
+use crate::state::signals::{Information, Target, bit};
 use crate::threads::affinity;
 use core::ffi::c_int;
 

@@ -3,7 +3,7 @@
 use super::actions::{self, Action, FAULTS, RUNNERS, bit};
 use super::frame;
 use super::pending::COUNT;
-use super::sending::{Target, send};
+use super::sending::send;
 use crate::code::is_own;
 use crate::engine::{note, now};
 use crate::hot::hot;
@@ -13,7 +13,7 @@ use crate::scheduling::outside;
 use crate::scheduling::store_buffer;
 use crate::scheduling::{peek, sched};
 use crate::state::signals::CAME;
-use crate::state::signals::Information;
+use crate::state::signals::{Information, Target};
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;

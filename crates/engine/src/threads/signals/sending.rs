@@ -6,15 +6,9 @@ use crate::engine::sim;
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::{placing, timers};
-use crate::state::signals::{Information, bit};
+use crate::state::signals::{Information, Target, bit};
 use core::ffi::c_int;
 use corefold_model::Ticks;
-
-#[derive(Clone, Copy)]
-pub enum Target {
-    Thread(usize),
-    Process,
-}
 
 /// The signal is sent at `time`: noted, and a thread that takes it is told. False: it comes to
 /// nothing, as it is ignored or waits already.
