@@ -140,10 +140,6 @@ impl Litmus {
         let variables = self.variables.iter().map(|address| moved(*address)).collect();
         Litmus { cpus, variables, ..self.clone() }
     }
-
-    pub fn has_await(&self) -> bool {
-        self.cpus.iter().flatten().any(|op| matches!(op, Op::Await(..)))
-    }
 }
 
 fn address(variable: u64) -> u64 {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All orders of a test's operations and of its stores' commits, one run for each. Stores commit by hand
 //! ([`Options::by_hand`]), and before a fence or a locked operation of their CPU.
+//!
+//! An await is one operation, the load that finds the value: it comes once that is visible to its CPU. The loads before it, of
+//! which there may be any number, store nothing and find what any other load would.
 use super::Lab;
-use super::program::{Litmus, Op, Outcome};
-use corefold_sim::Options;
+use super::program::{Bytes, Litmus, Op, Outcome};
+use corefold_sim::{Memory, Options};
 use std::collections::BTreeSet;
 
 /// Who has the variables' lines at first.
@@ -24,7 +27,7 @@ const SHARED: u32 = 3_000;
 impl Start {
     /// What `cpu` does at first.
     pub fn ops(self, cpu: usize, test: &Litmus) -> Vec<Op> {
-        let places = test.variables.iter().map(|address| super::Bytes::word(*address));
+        let places = test.variables.iter().map(|address| Bytes::word(*address));
         match self {
             Start::Shared => places.map(Op::AtomicLoad).collect(),
             Start::Held(owner) => {
@@ -99,15 +102,38 @@ impl Walk<'_> {
         }
     }
 
-    fn steps(&self) -> Vec<Step> {
-        let waits = |cpu: usize| self.lab.sim.stores.any_of(cpu as u32);
-        let runs = |cpu: &usize| {
-            let at = self.lab.results.times[*cpu].len() - self.first[*cpu].0;
-            self.test.cpus[*cpu].get(at).is_some_and(|op| !waits(*cpu) || !(op.is_locked() || *op == Op::Fence))
-        };
+    fn steps(&mut self) -> Vec<Step> {
         let cpus = 0..self.test.cpus.len();
-        let commits = cpus.clone().filter(|cpu| waits(*cpu)).map(|cpu| Step::Commit(cpu as u32));
-        cpus.filter(runs).map(Step::Run).chain(commits).collect()
+        let commits = cpus.clone().filter(|cpu| self.waits(*cpu)).map(|cpu| Step::Commit(cpu as u32));
+        let commits: Vec<Step> = commits.collect();
+        cpus.filter(|cpu| self.runs(*cpu)).map(Step::Run).chain(commits).collect()
+    }
+
+    /// Has the CPU stored what has not committed?
+    fn waits(&self, cpu: usize) -> bool {
+        self.lab.sim.stores.any_of(cpu as u32)
+    }
+
+    /// The CPU's next operation, unless it has done all.
+    fn next(&self, cpu: usize) -> Option<Op> {
+        let at = self.lab.results.times[cpu].len() - self.first[cpu].0;
+        self.test.cpus[cpu].get(at).copied()
+    }
+
+    fn runs(&mut self, cpu: usize) -> bool {
+        self.next(cpu).is_some_and(|op| match op {
+            Op::Await(place, value, _) => self.sees(cpu, place) == value,
+            _ => !self.waits(cpu) || !(op.is_locked() || op == Op::Fence),
+        })
+    }
+
+    /// What the CPU would load, without an event.
+    fn sees(&mut self, cpu: usize, place: Bytes) -> u64 {
+        let Lab { sim, world, .. } = &mut self.lab;
+        sim.stores.change_view(world, cpu as u32);
+        let value = world.read(place.address, place.size);
+        sim.stores.change_view(world, sim.cpu as u32);
+        value
     }
 
     fn step(&mut self, step: Step) {
@@ -123,6 +149,7 @@ impl Walk<'_> {
     }
 
     fn outcome(&self) -> Outcome {
+        assert!((0..self.test.cpus.len()).all(|cpu| self.next(cpu).is_none()), "it waits for ever");
         let found = self.lab.results.found.iter().zip(&self.first).map(|(found, (_, first))| found[*first..].to_vec());
         Outcome { found: found.collect(), memory: self.lab.read(&self.test.variables) }
     }
