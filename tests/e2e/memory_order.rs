@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores become visible in the order of the program, whatever mixture of plain, volatile, atomic and assembly accesses
 //! makes them: what a run shows is what x86-TSO allows.
-use crate::harness::{Place, Simulation, printed_natively, program, program_with, said, stress};
+use crate::harness::{Compiler, Place, Program, Simulation, printed_natively, program, program_with, said, stress};
 use std::process::Command;
 
 #[track_caller]
 fn passes(source: &str, options: &[&str], cpus: &str, args: &str, expected: &str) {
+    prints(&program_with(source, options), cpus, args, expected);
+}
+
+#[track_caller]
+fn prints(program: &Program, cpus: &str, args: &str, expected: &str) {
     for extra in [None, Some(("--slack", "0")), Some(("--seed", "2"))] {
-        let simulation = Simulation::of(&program_with(source, options)).cpus(cpus).args(args).without_json();
+        let simulation = Simulation::of(program).cpus(cpus).args(args).without_json();
         let run = match extra {
             None => simulation.run(),
             Some((name, value)) => simulation.option(name, value).run(),
         };
-        assert_eq!((run.said.code, run.printed()), (Some(0), expected), "{extra:?}: {}", run.said.err);
+        let printed = (run.said.code, run.printed());
+        assert_eq!(printed, (Some(0), expected), "{}, {extra:?}: {}", program.display(), run.said.err);
     }
 }
 
@@ -25,8 +31,18 @@ fn litmus_tests_stay_within_x86_tso() {
 fn litmus_tests_stay_within_x86_tso_in_many_schedules() {
     let seeds = if stress() { "1-500" } else { "1-6" };
     let program = program("litmus/tso.c");
-    let said = Place::new().corefold(&format!("explore --seeds {seeds} --cpus 4 -- {} some", program.display()));
+    let said = Place::new().corefold(&format!("explore --seeds {seeds} --cpus 4 -- {} 60 some", program.display()));
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+#[ignore = "takes long: make stress runs it"]
+fn litmus_tests_of_all_compilers_stay_within_x86_tso() {
+    for compiler in Compiler::installed() {
+        for optimization in ["-O0", "-O2"] {
+            prints(&compiler.program("litmus/tso.c", &[optimization]), "4", "600", "within x86-TSO\n");
+        }
+    }
 }
 
 /// A queue lock of assembly alone, as Concurrency Kit's are, with its nodes on stacks and on the heap.

@@ -3,8 +3,9 @@
 //! FIFO store buffer for each CPU, and one lock. A load takes each byte from the youngest store of its own CPU that has it,
 //! otherwise from memory. It knows no time, and shares no code with the simulator.
 //!
-//! A load of which a waiting store has some bytes but not all is not delayed here, as the published machine does not say;
-//! real cores wait until that store has committed, which allows fewer outcomes.
+//! A load of which a waiting store has some bytes but not all is not delayed here, as the published machine does not say.
+//! Cores that wait until that store has committed have fewer outcomes; an Intel core of 2023 has these, too
+//! ("forwarded part" of tests/programs/litmus/tso.c, run natively).
 use super::program::{Bytes, Litmus, Op, Outcome};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
