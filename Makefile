@@ -29,9 +29,13 @@ wrappers:
 demo: build
 	@demo/run.sh $(BUILT)/corefold
 
-# The tiers, fastest first; their times are in README.md.
-test: export CARGO_INCREMENTAL ?= 0
-test:
+# The tiers, fastest first; their times are in README.md. Each ends with what was skipped.
+test test-all test-properties stress stress-e2e stress-kit kit-test:
+	+@scripts/skipped $(MAKE) --no-print-directory run-$@
+.PHONY: $(addprefix run-,test test-all test-properties stress stress-e2e stress-kit kit-test)
+
+run-test: export CARGO_INCREMENTAL ?= 0
+run-test:
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	@$(MAKE) --no-print-directory -j4 unit-tests e2e-programs release kit-programs
@@ -53,7 +57,7 @@ release:
 
 # The C library: its own tests, built in every way that it is used.
 KIT = $(MAKE) --no-print-directory -C kit OUT=$(abspath $(or $(CARGO_TARGET_DIR),target))/kit
-kit-test:
+run-kit-test:
 	@scripts/setup.sh test
 	$(KIT) -j$$(nproc) test-programs
 	$(KIT) test
@@ -66,7 +70,7 @@ corefold-fs:
 	$(KIT) corefold-fs
 
 # What needs /dev/fuse: ordinary programs on mounts of corefold-fs, and stress-ng's file stressors. Without it: SKIPPED.
-test-all:
+run-test-all:
 	@scripts/setup.sh test-all
 	$(KIT) fuse-test
 
@@ -86,23 +90,23 @@ grid: build
 	$(BUILT)/corefold case grid --page docs/counters.md
 
 # The property tests with ten times the cases, and new ones at each run; PROPTEST_RNG_SEED repeats a run.
-test-properties:
+run-test-properties:
 	@scripts/setup.sh test
 	@export PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-$$(date +%s)} PROPTEST_CASES=$${PROPTEST_CASES:-2560}; \
 		again="make test-properties PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED PROPTEST_CASES=$$PROPTEST_CASES"; echo "$$again"; \
 		$(TEST) && $(TEST) -p corefold-tests --test heap || { echo "failed; again: $$again"; exit 1; }
 
 # What `make test` does a few times, many times. Each part can be run by itself.
-stress:
+run-stress:
 	$(MAKE) test-properties
 	$(MAKE) stress-e2e
 	$(MAKE) stress-kit
 
-stress-e2e: build
+run-stress-e2e: build
 	@scripts/setup.sh test
 	COREFOLD_STRESS=1 $(E2E) -- --include-ignored
 
-stress-kit:
+run-stress-kit:
 	@scripts/setup.sh test
 	$(KIT) stress
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# corefold-fs, which needs libfuse3 3.12 or later and liburcu; without them it is left out, and says so.
+# corefold-fs, which needs libfuse3 3.12 or later and liburcu; without them it is skipped.
 #   make corefold-fs    the program
 #   make fuse-test      ordinary programs on a mount of it: needs /dev/fuse
 # libfuse's threads are not ours: they register with RCU by themselves (CF_RCU_BP), so all is compiled again.
@@ -11,7 +11,7 @@ FUSE_OBJECTS = $(patsubst fuse/%.c,$(OUT)/fuse/front/%.o,$(wildcard fuse/*.c)) \
 
 ifeq ($(and $(FUSE_LIBS),$(LIBURCU)),)
 corefold-fs fuse-test:
-	@echo "SKIPPED corefold-fs: no $(if $(FUSE_LIBS),liburcu (liburcu-dev),libfuse3 of 3.12 or later (libfuse3-dev and pkg-config))"
+	$(call skip,corefold-fs: no $(if $(FUSE_LIBS),liburcu (liburcu-dev),libfuse3 of 3.12 or later (libfuse3-dev and pkg-config)))
 else
 $(OUT)/fuse/front/%.o: fuse/%.c fuse/front.h $(HEADERS) $(VFS_HEADERS)
 	@mkdir -p $(@D)

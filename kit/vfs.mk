@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The file-system half of the kit (libcorefold_vfs.a), which needs liburcu; without it this is left out, and says so.
+# The file-system half of the kit (libcorefold_vfs.a), which needs liburcu; without it this is skipped.
 #   make vfs         the library
 #   make vfs-test    its tests: plain and two sanitised builds
 #   make vfs-test-all    the same with every locking policy: part of make stress
@@ -12,8 +12,10 @@ VFS_MODEL = $(wildcard tests/vfs/model/*.c)
 VFS_TESTS = $(patsubst tests/vfs/%.c,%,$(wildcard tests/vfs/*.c))
 
 ifeq ($(LIBURCU),)
-vfs vfs-test vfs-test-all:
+vfs:
 	@echo "no liburcu (liburcu-dev): the file-system half of the kit is left out"
+vfs-test vfs-test-all:
+	$(call skip,kit: its file-system half: no liburcu (liburcu-dev))
 else
 VFS_CHECKED = $(VFS_HEADERS)
 

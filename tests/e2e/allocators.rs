@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs with another allocator than the C library's: in the program itself, in a library that it is linked with,
 //! and in one that is preloaded. libc's own requests go to it, too, some of them under locks of libc's.
-use crate::harness::{Program, Simulation, package, program, program_with, stress};
+use crate::harness::{Program, Simulation, package, program, program_with, skipped, stress};
 use std::path::Path;
 
 const TRADE: &str = "allocators/trade.c";
@@ -61,7 +61,7 @@ fn allocators_without_hooks() {
     for (library, archive, package) in WITHOUT_HOOKS {
         let [library, archive] = [library, archive].map(|name| format!("{LIBRARIES}/{name}"));
         if !Path::new(&library).exists() || !Path::new(&archive).exists() {
-            println!("left out: {package} is not installed (scripts/setup.sh test installs it)");
+            skipped(&format!("{package} is not installed (scripts/setup.sh test installs it)"));
             continue;
         }
         trades(&program_with(TRADE, &[&archive, "-lstdc++", "-lm"]), None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo corefold`: a workspace of a program, a library, a procedural macro, build scripts and C.
-use crate::harness::{Place, Report, Said, corefold, said, stress};
+use crate::harness::{Place, Report, Said, corefold, said, skipped, stress};
 use object::{Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -159,8 +159,7 @@ fn nightly_builds_and_names_the_same() {
     let installed = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
     let version = installed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     if !version.contains("1.97.0-nightly") {
-        eprintln!("SKIPPED: rustup has no nightly of 1.97.0");
-        return;
+        return skipped("rustup has no nightly of 1.97.0");
     }
     nightly("");
     let sources = Command::new("rustup").args(["run", "nightly", "rustc", "--print", "sysroot"]).output();
@@ -168,7 +167,7 @@ fn nightly_builds_and_names_the_same() {
     let has_sources = sources.is_ok_and(|root| root.join("lib/rustlib/src/rust/library").is_dir());
     match (stress(), has_sources) {
         (true, true) => nightly("-Zbuild-std "),
-        (true, false) => eprintln!("SKIPPED: -Zbuild-std: nightly has no rust-src"),
+        (true, false) => skipped("-Zbuild-std: nightly has no rust-src"),
         (false, _) => {}
     }
 }

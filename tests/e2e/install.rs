@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `make install`: what others find by pkg-config and CMake, and the commands.
-use crate::harness::{Place, corefold};
+use crate::harness::{Place, corefold, skipped};
 use std::path::Path;
 
 const USES_KIT: &str = "#include <corefold/cf_space.h>
@@ -72,4 +72,7 @@ fn what_is_installed_is_found_and_runs() {
     let used = place.command("sh").args(["-ec", script, &installed.out]).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(used.status.success(), "{}{}{}", installed.out, text(&used.stdout), text(&used.stderr));
+    if text(&used.stdout).contains("left out: ") {
+        skipped("pkg-config is not installed");
+    }
 }

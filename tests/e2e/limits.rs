@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/limits.md says is not simulated as it is: each is said at run time, and none hangs.
-use crate::harness::{Compiler, Place, Simulated, Simulation, program, program_with, said};
+use crate::harness::{Compiler, Place, Simulated, Simulation, program, program_with, said, skipped};
 use std::process::Command;
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ fn a_sent_fault_signal_is_distinguished_from_a_fault() {
 #[test]
 fn vectors_without_hooks_are_seen_and_what_is_hidden_is_said() {
     if !std::is_x86_feature_detected!("avx2") {
-        return println!("left out: this processor has no AVX2");
+        return skipped("this processor has no AVX2");
     }
     for compiler in Compiler::installed() {
         let vectors = compiler.program("endings/vectors.c", &["-mavx2"]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! OpenMP: libgomp is as the distribution has it, without hooks, and waits by system calls of its own.
-use crate::harness::{Compiler, Place, Simulated, Simulation, native_with, printed_natively, program_with, said};
+use crate::harness::{
+    Compiler, Place, Simulated, Simulation, native_with, printed_natively, program_with, said, skipped,
+};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -29,8 +31,7 @@ fn teams_of_threads_do_what_they_do_natively() {
 #[test]
 fn clangs_teams_do_the_same() {
     if !Path::new("/usr/lib/llvm-14/lib/libomp.so").exists() {
-        println!("left out: libomp-14-dev is not installed (scripts/setup.sh test installs it)");
-        return;
+        return skipped("libomp-14-dev is not installed (scripts/setup.sh test installs it)");
     }
     let team = Compiler::Clang("14").program("openmp/sum.c", OPENMP);
     for cpus in ["1", "8", "80"] {

@@ -2,7 +2,7 @@
 //! `corefold fix` on public crates as they were before a published change of layout: it proposes that change among its first
 //! three. tests/layouts pins the crates and uses them.
 use crate::cargo::Workspace;
-use crate::harness::said;
+use crate::harness::{said, skipped};
 use serde_json::Value;
 
 /// What uses it, and what the published change parts from its neighbours: a part of the layout's name.
@@ -22,8 +22,7 @@ fn published_changes_of_layout_are_among_the_first_three() {
     let fetched = said(&mut workspace.cargo("fetch --locked"));
     if fetched.code != Some(0) {
         assert!(!fetched.err.contains("--locked"), "{}", fetched.err);
-        println!("SKIPPED: the crates cannot be fetched: {}", fetched.err);
-        return;
+        return skipped(&format!("the crates cannot be fetched: {}", fetched.err));
     }
     for (what, parted) in CHANGES {
         let line = format!("run --release --locked --cpus 8 --no-host-time -o {what}.rec -- {what} 8");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files of a crate import each other one way: no file needs, through others, one that needs it.
 mod imports;
+mod skipped;
 
 use imports::Imports;
 use std::collections::{BTreeMap, BTreeSet};

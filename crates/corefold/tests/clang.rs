@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold cc` and `corefold c++` over clang, in the versions that scripts/setup.sh installs.
 use crate::common::{Place, Said, corefold, is_ours, said};
+use crate::skipped::skipped;
 
 const VERSIONS: [&str; 2] = ["14", "19"];
 
@@ -10,12 +11,12 @@ int shared;
 int main(void) { __atomic_fetch_add(&shared, 1, __ATOMIC_SEQ_CST); printf(\"%d\\n\", shared); return 0; }
 ";
 
-/// Those that are here. Without one, its part of a test is left out, and that is said.
+/// Those that are here. Without one, its part of a test is skipped.
 fn installed() -> impl Iterator<Item = &'static str> {
     VERSIONS.into_iter().filter(|version| {
         let found = std::process::Command::new(format!("clang++-{version}")).arg("--version").output().is_ok();
         if !found {
-            println!("left out: clang-{version} is not installed (scripts/setup.sh test installs it)");
+            skipped(&format!("clang-{version} is not installed (scripts/setup.sh test installs it)"));
         }
         found
     })

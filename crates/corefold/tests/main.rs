@@ -9,3 +9,5 @@ mod hostile;
 mod layout;
 mod projects;
 mod run;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;

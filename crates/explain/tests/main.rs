@@ -11,4 +11,6 @@ mod mappings;
 mod passed;
 mod rust;
 mod sharing;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod stacks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uncontended transfers: what text has of them.
 use crate::common::*;
+use crate::skipped::skipped;
 use corefold_explain::{Images, Place, build_id, explain};
 use corefold_recording::{AccessKind, Module, Passed};
 use object::{Object, ObjectSymbol};
@@ -35,7 +36,7 @@ fn text_has_the_symbol_of_what_costs_little_in_a_library() {
     };
     let Place { file, .. } = place(5, false);
     if file.is_none() {
-        return; // The library's debug information is not installed.
+        return skipped(&format!("debug information of {LIBRARY} is not installed"));
     }
     let minor = place(5, true);
     assert!(minor.function.ends_with("calloc") && minor.file.is_none(), "{minor:?}");

@@ -42,7 +42,7 @@ static int compare(uint64_t seed, long calls)
 	random = (struct random_calls){ .state = seed, .fds = 30, .largest = 20000, .rare_offsets = true, .rare_times = true };
 	lockstep.other = (struct implementation){ "kernel", kernel_new(creds, 0777, FDS_OF_TASK, &why), kernel_call };
 	if (!lockstep.other.self) {
-		printf("SKIPPED: no comparison with the kernel: %s\n", why);
+		skip(why);
 		return SKIPPED;
 	}
 	lockstep.model = model_new(&options);

@@ -49,7 +49,7 @@ static bool run(uint64_t seed, long calls)
 TEST("a directory's results are the model's")
 {
 	if (geteuid()) { // random owners need the right to change them
-		printf("SKIPPED: not root: chown would be refused where the model allows it\n");
+		skip("not root: chown would be refused where the model allows it");
 		return;
 	}
 	for (uint64_t seed = 1; seed <= 3; seed++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test programs, compiled once for a test run: with `corefold cc`, and by the compiler alone.
-use super::{corefold, place::said};
+use super::{corefold, place::said, skipped};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,12 +20,12 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// Those that are here. Without one, its part of a test is left out, and that is said.
+    /// Those that are here. Without one, its part of a test is skipped.
     pub fn installed() -> impl Iterator<Item = Compiler> {
         [Compiler::Gcc, Compiler::Clang("14"), Compiler::Clang("19")].into_iter().filter(|compiler| {
             let found = Command::new(compiler.cxx()).arg("--version").output().is_ok();
             if !found {
-                println!("left out: {} is not installed (scripts/setup.sh test installs it)", compiler.cxx());
+                skipped(&format!("{} is not installed (scripts/setup.sh test installs it)", compiler.cxx()));
             }
             found
         })

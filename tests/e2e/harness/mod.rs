@@ -9,6 +9,8 @@ mod liburcu;
 mod place;
 mod report;
 mod simulate;
+#[path = "../../skipped.rs"]
+mod skipped;
 mod suite;
 
 pub use build::{corefold, stress};
@@ -18,4 +20,5 @@ pub use liburcu::liburcu;
 pub use place::{Place, Said, printed_natively, said};
 pub use report::{Line, Report, Run};
 pub use simulate::{Simulated, Simulation};
+pub use skipped::skipped;
 pub use suite::{run_suite, tell};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test suites of public projects (`tests/suites/*.toml`): their Debian source packages, built by their own makefiles
 //! with `corefold cc`, their programs simulated with the arguments that their makefiles give them.
-use super::{Place, Program, Simulation, corefold, said, stress};
+use super::{Place, Program, Simulation, corefold, said, skipped, stress};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -87,12 +87,12 @@ struct LeftOut {
     reason: String,
 }
 
-/// Simulates the suite `name`. Without its source package it is left out, and that is said.
+/// Simulates the suite `name`. Without its source package it is skipped.
 pub fn run_suite(name: &str) {
     let suite = Suite::read(name);
     let place = Place::new();
     if let Err(reason) = Suite::unpack(name, &place.path("source")) {
-        return tell(&format!("SKIPPED: test suite {name}: {reason}\n"));
+        return skipped(&format!("test suite {name}: {reason}"));
     }
     let mut built = suite.build(place);
     if stress() {
@@ -103,18 +103,11 @@ pub fn run_suite(name: &str) {
     assert!(failed.is_empty(), "{} of {runs} runs failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// The source of suite `name`, unpacked, for as long as this test run lasts. Without its source package `None`, and that is
-/// said.
-pub fn unpacked(name: &str) -> Option<(PathBuf, Option<Together>)> {
+/// The source of suite `name`, unpacked, for as long as this test run lasts; or why its source package cannot be had.
+pub fn unpacked(name: &str) -> Result<(PathBuf, Option<Together>), String> {
     let suite = Suite::read(name);
     let to = super::compile::output().join(name);
-    match Suite::unpack(name, &to) {
-        Ok(()) => Some((to, suite.together)),
-        Err(reason) => {
-            tell(&format!("SKIPPED: what needs the source of {name}: {reason}\n"));
-            None
-        }
-    }
+    Suite::unpack(name, &to).map(|()| (to, suite.together))
 }
 
 /// Past the capture of test output, so that it is in the output of every run.

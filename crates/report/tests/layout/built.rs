@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs compiled at test time, and how their structures are shown.
+use crate::skipped::skipped;
 use corefold_dwarf::{Request, Types};
 use corefold_report::layout::{Look, select, structure_text};
 use std::io::Write;
@@ -102,11 +103,11 @@ pub fn shown(types: &Types, patterns: &[&str], look: &Look) -> String {
     select(types, &patterns).unwrap().into_iter().map(|structure| structure_text(types, structure, look)).collect()
 }
 
-/// Whether a tool is installed; otherwise the test says that it was skipped, and why, where no harness captures it.
-pub fn has(tool: &str, test: &str) -> bool {
+/// Whether a tool is installed; otherwise the test is skipped.
+pub fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
     if !found {
-        tell(&format!("SKIPPED {test}: {tool} is not installed"));
+        skipped(&format!("{tool} is not installed"));
     }
     found
 }

@@ -6,3 +6,5 @@ mod golden;
 mod hostile;
 mod kit;
 mod pahole;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;

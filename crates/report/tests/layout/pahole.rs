@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same structures as pahole prints, in the same run: names, sizes, offsets and bit-fields.
 use super::built::{Built, LOOK, has, open, shown, tell};
+use crate::skipped::skipped;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -98,8 +99,8 @@ fn difference(theirs: &Shape, ours: &[Shape]) -> String {
 fn the_running_kernels_btf_is_as_pahole_prints_it() {
     let path = Path::new("/sys/kernel/btf/vmlinux");
     if !path.exists() {
-        tell("SKIPPED the_running_kernels_btf_is_as_pahole_prints_it: there is no /sys/kernel/btf/vmlinux");
-    } else if has("pahole", "the_running_kernels_btf_is_as_pahole_prints_it") {
+        skipped("there is no /sys/kernel/btf/vmlinux");
+    } else if has("pahole") {
         let compared = compare(path, &[]);
         tell(&format!("{compared} structures of the kernel's BTF are as pahole prints them"));
         assert!(compared > 1000, "{compared}");
@@ -121,7 +122,7 @@ int main(void) { return 0; }
 
 #[test]
 fn dwarf_of_c_is_as_pahole_prints_it() {
-    if !has("pahole", "dwarf_of_c_is_as_pahole_prints_it") {
+    if !has("pahole") {
         return;
     }
     for options in
@@ -135,7 +136,7 @@ fn dwarf_of_c_is_as_pahole_prints_it() {
 /// The same file's DWARF, and the BTF that pahole makes of it.
 #[test]
 fn btf_and_dwarf_say_the_same() {
-    if !has("pahole", "btf_and_dwarf_say_the_same") {
+    if !has("pahole") {
         return;
     }
     let built = Built::new("gcc", "plain.c", PLAIN, &["-g", "-c"]);
@@ -150,7 +151,7 @@ fn btf_and_dwarf_say_the_same() {
 
 /// BTF of a small program, to damage.
 pub fn btf_victim() -> Option<Vec<u8>> {
-    has("pahole", "BTF that pahole made, for the fuzz test").then(|| {
+    has("pahole").then(|| {
         let built = Built::new("gcc", "plain.c", PLAIN, &["-g", "-c"]);
         pahole(&built.path, &["-J"]);
         let raw = built.path.with_extension("btf");
