@@ -52,6 +52,9 @@ if [ "$1" = test-all ]; then
     have fio || optional="$optional fio"
     have stress-ng || optional="$optional stress-ng"
     have python3 || optional="$optional python3"
+    # The kit is compiled for other processors.
+    have aarch64-linux-gnu-gcc || optional="$optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+    have riscv64-linux-gnu-gcc || optional="$optional gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
     # git's own tests are built from its source package.
     have perl || optional="$optional perl"
     have make || optional="$optional make"
