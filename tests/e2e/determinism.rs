@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same program, arguments and seed give the same recording, to the byte: whatever the host is busy
 //! with, wherever and by whomever it is run.
-use crate::harness::{Place, Program, Report, Simulation, program, program_with, stress};
+use crate::harness::{Place, Program, Report, Simulation, program, program_with, said, skipped, stress};
 use crate::mechanisms::profile;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -76,6 +77,31 @@ fn a_cxx_program_with_allocation_mutexes_and_condition_variables() {
 #[test]
 fn threads_that_sleep_time_out_and_print_addresses() {
     always_the_same("determinism/sleepers.c", "{cpus}");
+}
+
+#[test]
+fn runs_one_after_the_other_and_at_once_are_recorded_alike() {
+    let program = program("determinism/exchange.cpp");
+    let record = |jobs: &str| {
+        let run = Simulation::of(&program).cpus("1,2,8,80").args("{cpus} 10").option("--jobs", jobs).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        std::fs::read(run.recording()).unwrap()
+    };
+    assert!(record("1") == record("2"), "two recordings differ");
+}
+
+/// Two runs that wait for each other end only if both cores have one.
+#[test]
+fn runs_at_several_counts_are_simulated_at_once() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return skipped("this host has one core");
+    }
+    let place = Place::new();
+    let fifo = place.path("fifo");
+    assert_eq!(said(Command::new("mkfifo").arg(&fifo)).code, Some(0));
+    let simulation = Simulation::of(&program("determinism/meet.c")).cpus("1,2").timeout(Duration::from_secs(30));
+    let run = simulation.args(&format!("{{cpus}} {}", fifo.display())).run();
+    assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
 }
 
 /// Another seed is another run; the seed is not just written down.
