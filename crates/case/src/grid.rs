@@ -3,6 +3,7 @@
 //!
 //! A cell is a number of CPUs, a distance from the limit, and a kind of operations; each kind of counter runs in it
 //! (`kit/bench/cell.c`), and its throughput is held against the best.
+mod cell;
 mod doc;
 
 use crate::Home;
@@ -10,6 +11,8 @@ use crate::program::Sources;
 use crate::simulate::{Request, bar, in_parallel, simulate};
 use crate::spec::Library;
 use anyhow::{Result, bail};
+use cell::{ADAPTIVE, CUT_OFF};
+pub use cell::{Cell, KINDS, LOADS};
 use corefold_driver::BadInput;
 use corefold_driver::scratch::Scratch;
 use std::path::Path;
@@ -17,12 +20,7 @@ use std::path::Path;
 pub const CPUS: [u32; 7] = [1, 2, 8, 16, 40, 80, 256];
 /// Below 0: no limit.
 pub const HEADROOMS: [i64; 4] = [0, 2_000, 100_000, -1];
-pub const LOADS: [&str; 4] = ["add", "compare", "sums", "reserve"];
-pub const KINDS: [&str; 5] = ["global", "percpu", "limit", "tree", "adaptive"];
-const ADAPTIVE: usize = 4;
 
-/// A kind that takes so many times as long as the adaptive one is cut off: it has lost.
-const CUT_OFF: f64 = 4.0;
 /// Virtual seconds that the beginning may take, before any operation: for each thread, which has to be created.
 const START: f64 = 5e-5;
 /// Operations of each thread, on so many CPUs at most: few enough for many CPUs.
@@ -40,31 +38,6 @@ pub struct Part {
 impl Default for Part {
     fn default() -> Part {
         Part { cpus: CPUS.into(), headrooms: HEADROOMS.into(), loads: LOADS.map(str::to_owned).into() }
-    }
-}
-
-pub struct Cell {
-    pub cpus: u32,
-    pub headroom: i64,
-    pub load: String,
-    /// Operations a second, by kind; none: cut off.
-    pub rates: [Option<f64>; KINDS.len()],
-}
-
-impl Cell {
-    fn best(&self) -> f64 {
-        self.rates.iter().flatten().copied().fold(0.0, f64::max)
-    }
-
-    /// How many times the best one's rate is this one's.
-    pub fn loses(&self, kind: usize) -> f64 {
-        self.rates[kind].map_or(f64::INFINITY, |rate| self.best() / rate)
-    }
-
-    /// The adaptive counter's rate over the best of the others.
-    pub fn adaptive(&self) -> f64 {
-        let others = self.rates[..ADAPTIVE].iter().flatten().copied().fold(0.0, f64::max);
-        self.rates[ADAPTIVE].unwrap_or(0.0) / others
     }
 }
 

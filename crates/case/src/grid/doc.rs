@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The grid as tables, for the terminal and for a page that keeps it.
-use super::{ADAPTIVE, CUT_OFF, Cell, KINDS};
+use super::cell::{ADAPTIVE, CUT_OFF, Cell, KINDS, LOADS};
 use anyhow::{Context, Result};
 use corefold_driver::save::Output;
 use std::fmt::Write;
@@ -85,7 +85,7 @@ fn merged(old: &str, cells: &[Cell]) -> String {
     let mut rows: Vec<_> = old.lines().chain(new.lines()).filter_map(|row| Some((place_of(row)?, row))).collect();
     rows.reverse(); // a stable sort: of each place the newest comes first
     let unlimited_last = |headroom: i64| if headroom < 0 { i64::MAX } else { headroom };
-    let load = |load: &str| super::LOADS.iter().position(|known| *known == load);
+    let load = |load: &str| LOADS.iter().position(|known| *known == load);
     rows.sort_by_key(|((cpus, headroom, of), _)| (*cpus, unlimited_last(*headroom), load(of)));
     rows.dedup_by(|later, first| later.0 == first.0);
     let head = new.lines().take(2);
