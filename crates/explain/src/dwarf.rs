@@ -2,7 +2,7 @@
 //! The debug information of one ELF file: its types and variables, and its code and lines.
 mod code;
 pub mod cpp_lock;
-mod frame;
+pub mod frame;
 mod library;
 pub mod part;
 mod path;
@@ -11,7 +11,6 @@ mod rust_lock;
 pub mod scope;
 
 pub use corefold_dwarf::{Die, Reader};
-pub use frame::FrameVariable;
 
 use code::Code;
 use corefold_dwarf::Info;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the time went, by function: `perf report`'s two columns.
-use crate::code::Frame;
+use crate::call_stack::{Key, Keys};
+use crate::share::{on_cpu, percent};
 use crate::space::Space;
 use crate::stage;
 use crate::types::{Function, Stage};
-use crate::wrapper::is_rust_atomic;
 use corefold_recording::{Run, Time};
 use std::collections::{HashMap, HashSet};
-
-/// A function's name, and where it begins: two files may have a static function of one name.
-pub(crate) type Key = (String, Option<(String, u32)>);
 
 /// What is added up for a function.
 #[derive(Default)]
@@ -25,7 +22,7 @@ struct Sums {
 /// share.
 pub(crate) fn functions(run: &Run, space: &Space<'_>) -> (Vec<Function>, Option<Stage>) {
     let mut found: HashMap<Key, Sums> = HashMap::new();
-    let mut keys = Keys { space, known: HashMap::new() };
+    let mut keys = Keys::new(space);
     let mut alone = Vec::new();
     for stack in &run.stacks {
         let mut seen = HashSet::new();
@@ -80,48 +77,6 @@ fn function((name, declared): Key, sums: &Sums, all: u64, cycles: Option<u64>) -
     }
 }
 
-struct Keys<'a, 'b> {
-    space: &'a Space<'b>,
-    known: HashMap<u64, Vec<Key>>,
-}
-
-impl Keys<'_, '_> {
-    /// All functions of a stack, innermost first, inlined ones included.
-    fn of_stack(&mut self, frames: &[u64]) -> Vec<Key> {
-        let mut keys = Vec::new();
-        for (depth, address) in frames.iter().enumerate() {
-            // All but the innermost are return addresses: the call is before them.
-            let pc = if depth == 0 { *address } else { address.saturating_sub(1) };
-            // Callers outside of all modules are the simulation's own: they start threads.
-            if depth > 0 && self.space.spot(pc).is_none() {
-                continue;
-            }
-            let space = self.space;
-            let find = || match space.library_function(pc) {
-                Some(name) => vec![(name, None)],
-                None => called(&space.frames_at(pc)).map(|frame| key(space, pc, frame)).collect(),
-            };
-            keys.extend(self.known.entry(pc).or_insert_with(find).iter().cloned());
-        }
-        keys
-    }
-}
-
-/// Of library functions that are inlined into each other, only the one that the program calls is named:
-/// the others are internal. What Rust's atomic operations cost is their caller's, where it is known.
-fn called(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
-    let is_inner = |depth: usize| frames[depth..].iter().take(2).filter(|f| f.is_standard_library()).count() == 2;
-    let is_atomic = |frame: &Frame| frame.file.as_deref().is_some_and(is_rust_atomic);
-    let last = frames.len().saturating_sub(1);
-    let is_told = move |(depth, frame): &(usize, &Frame)| !is_inner(*depth) && (*depth == last || !is_atomic(frame));
-    frames.iter().enumerate().filter(is_told).map(|(_, frame)| frame)
-}
-
-fn key(space: &Space<'_>, pc: u64, frame: &Frame) -> Key {
-    let declared = space.debug_at(pc).zip(frame.die).and_then(|(debug, die)| debug.declared(die));
-    (frame.function.clone(), declared)
-}
-
 fn add(sum: &mut Time, time: &Time) {
     sum.compute += time.compute;
     sum.stall += time.stall;
@@ -129,16 +84,7 @@ fn add(sum: &mut Time, time: &Time) {
     sum.block += time.block;
 }
 
-pub(crate) fn on_cpu(time: &Time) -> u64 {
-    time.compute + time.stall + time.spin
-}
-
 /// `value` times `by`, over `of`; as it is over nothing.
 fn scaled(value: u64, by: u64, of: u64) -> u64 {
     if of == 0 { value } else { (u128::from(value) * u128::from(by) / u128::from(of)) as u64 }
-}
-
-/// `part` of `whole` in percent; 0 of nothing.
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

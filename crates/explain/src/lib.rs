@@ -6,9 +6,10 @@
 //! never an error.
 //!
 //! In order: `images` loads files (`symbols`, `dwarf`), `space` lays them out as the run had them,
-//! `code` names code addresses, `rust` shortens types' names, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
+//! `code` names code addresses, `call_stack` the functions of call stacks, `rust` shortens types' names, `memory`, `heap` and `stack` name data addresses; `functions`, `lines` (with
 //! `verdict`), `locks` and `ending` each make one part of the [`Explained`] from these.
 mod beside;
+mod call_stack;
 mod callers;
 mod code;
 mod declared;
@@ -25,6 +26,7 @@ mod parking;
 mod passed;
 mod places;
 mod rust;
+mod share;
 mod space;
 mod stack;
 mod stage;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines that are contended: their objects, fields and places in the code.
-use crate::functions::percent;
 use crate::memory::{Field, Memory};
+use crate::share::percent;
 use crate::space::Space;
 use crate::types::{
     Beside, ConflictUse, Element, FieldUse, HotLine, Neighbours, ObjectUse, SiteUse, Storage, UNKNOWN_OBJECT,

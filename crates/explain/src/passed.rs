@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uncontended transfers: first touch, read-only, single hand-off.
-use crate::functions::{on_cpu, percent};
 use crate::memory::{Field, Memory};
+use crate::share::{on_cpu, percent};
 use crate::space::Space;
 use crate::types::{FieldUse, PassedUse, Place};
 use corefold_recording::{Passed, Run};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory on threads' stacks: whose frame it lies in, and which variable.
 use crate::code;
-use crate::dwarf::{Debug, FrameVariable};
+use crate::dwarf::Debug;
+use crate::dwarf::frame::FrameVariable;
 use crate::space::Space;
 use crate::types::{Place, base_name};
 use corefold_recording::Frame;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a program has work for hardly more than one thread: a serial stage, in Amdahl's sense.
-use crate::functions::{Key, on_cpu, percent};
+use crate::call_stack::Key;
+use crate::share::{on_cpu, percent};
 use crate::types::Stage;
 use corefold_recording::Stack;
 use std::collections::HashMap;
