@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold fix`: other layouts of the structures that a recording waited for, each tried by a run of its own.
 mod patch;
+mod recorded;
 mod search;
 mod verify;
 
@@ -8,13 +9,9 @@ use crate::cli::FixArgs;
 use crate::json::Json;
 use crate::screen;
 use anyhow::{Context, Result, ensure};
-use corefold_driver::run::trials::trials;
-use corefold_driver::run::{Options, SAMPLE_PERIOD};
 use corefold_driver::save::Output;
 use corefold_driver::{exit, program, save};
-use corefold_explain::Images;
-use corefold_launch::Relayout;
-use corefold_recording::{Module, Run, Status};
+use corefold_recording::{Run, Status};
 use corefold_report::fix::{self, Fixes};
 use search::{Search, Workload};
 use std::path::Path;
@@ -56,11 +53,6 @@ pub fn fix(args: FixArgs) -> Result<u8> {
     Ok(exit::FINE)
 }
 
-/// A file that is not the one which was recorded.
-fn changed<'a>(recorded: &'a Run, images: &Images) -> Option<&'a Module> {
-    recorded.modules.iter().find(|module| images.has_changed(module))
-}
-
 /// The recordings that the layouts are weighed by.
 fn others(args: &FixArgs) -> Result<Vec<Workload>> {
     args.also.iter().map(|path| Ok(Workload::new(&path.to_string_lossy(), chosen(path, args.cpus)?))).collect()
@@ -84,37 +76,4 @@ fn chosen(path: &Path, cpus: Option<u32>) -> Result<Run> {
         path.display()
     );
     Ok(run)
-}
-
-/// All layouts, tried on what was recorded; fewer, if a signal came.
-fn tried(args: &FixArgs, recorded: &Run, layouts: &[Vec<Relayout>]) -> Result<(Vec<Run>, Option<i32>)> {
-    // A machine's name says which parts of the model were disabled.
-    let mut words = recorded.machine.split(" without ");
-    let (name, placement) = corefold_machine::placed(words.next().unwrap_or_default());
-    let name = args.machine.as_deref().unwrap_or(name);
-    let profile = corefold_machine::load(name)
-        .with_context(|| format!("the machine of the recording is {name}: give its profile by --machine"))?;
-    let mut machine = profile.machine;
-    corefold_machine::place(&mut machine, placement)?;
-    let disabled = if args.machine.is_some() { Vec::new() } else { words.collect() };
-    let known = |name: &&&str| corefold_machine::MECHANISMS.iter().any(|mechanism| mechanism.name == **name);
-    disabled.iter().filter(known).for_each(|name| corefold_machine::without(&mut machine, name));
-    let (program, rest) = recorded.argv.split_first().context("the recording names no program")?;
-    let options = Options {
-        machine,
-        cpus: vec![recorded.cpus],
-        seed: recorded.seed,
-        slack: args.host.slack,
-        sample_period: recorded.sample_period.max(SAMPLE_PERIOD),
-        program: program.into(),
-        args: rest.iter().map(Into::into).collect(),
-        timeout: args.timeout,
-        longest: None,
-        memory_limit: args.host.memory,
-        jobs: args.host.jobs,
-        work: recorded.work,
-        measure_host: false,
-        parking: crate::parking::of(program.as_ref()),
-    };
-    trials(&options, layouts)
 }

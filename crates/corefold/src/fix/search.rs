@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for layouts: what waits most is tried first, and what waits once that is mended is tried in addition to it.
-use super::{changed, tried};
+use super::recorded::{changed, tried};
 use crate::cli::FixArgs;
 use anyhow::{Context, Result, bail, ensure};
 use corefold_explain::{Images, declared, explain};

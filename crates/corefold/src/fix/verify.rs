@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `corefold fix --verify`: somebody changes the source as was proposed, and the rebuilt program is simulated.
-use super::{changed, tried};
+use super::recorded::{changed, tried};
 use crate::cli::FixArgs;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use corefold_driver::program;
