@@ -12,26 +12,25 @@ mod cache;
 mod clang;
 mod dialect;
 mod features;
+mod hooks;
 mod installed;
 mod response;
 mod specs;
 mod statements;
 mod unseen;
 
-pub use assembler::{assemble, exit_code, object_of_rust};
+pub use assembler::{ASSEMBLE, assemble, exit_code, object_of_rust};
 
 use crate::cargo::work;
 use crate::exit::bad_input;
 use crate::runtime;
 use anyhow::{Context, Result};
 use arguments::Arguments;
+pub(crate) use arguments::joined;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-
-/// The subcommand that compilers call in place of `as`.
-pub const ASSEMBLE: &str = "assemble";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -131,10 +130,4 @@ fn is_assembly(arg: &OsString) -> bool {
 pub fn stand_in(name: &str, words: &str) -> Result<PathBuf> {
     let file = installed::File { name, content: installed::script(&corefold()?, words), runs: true };
     Ok(installed::install(&[file])?.join(name))
-}
-
-pub(crate) fn joined(option: &str, path: &std::path::Path) -> OsString {
-    let mut word = OsString::from(option);
-    word.push(OsStr::new(path));
-    word
 }

@@ -7,6 +7,7 @@ mod blocked;
 mod child;
 pub mod explore;
 pub mod host;
+mod options;
 mod outcome;
 mod output;
 mod preload;
@@ -19,12 +20,10 @@ use crate::scratch::Scratch;
 use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
-use corefold_launch::Parking;
-use corefold_machine::Machine;
-use corefold_recording::{HostUse, Run, Work};
+use corefold_recording::{HostUse, Run};
 use indicatif::{ProgressBar, ProgressStyle};
+pub use options::Options;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,33 +31,6 @@ use std::time::Duration;
 
 /// Mean cycles between two samples: fine enough for short programs, cheap enough for long ones.
 pub const SAMPLE_PERIOD: u64 = 10_000;
-
-pub struct Options {
-    pub machine: Machine,
-    /// Counts to simulate; sorted, without duplicates.
-    pub cpus: Vec<u32>,
-    pub seed: u64,
-    pub slack: u64,
-    /// Mean cycles between two samples of the profile.
-    pub sample_period: u64,
-    /// `{cpus}` in an argument stands for the count.
-    pub program: OsString,
-    pub args: Vec<OsString>,
-    /// Of the host, for each count.
-    pub timeout: Option<Duration>,
-    /// The virtual time that a run may take.
-    pub longest: Option<Duration>,
-    /// Bytes of heap for each count; none: what the host can spare.
-    pub memory_limit: Option<u64>,
-    /// Counts simulated at once; none: one for each core of the host.
-    pub jobs: Option<NonZero<usize>>,
-    /// What the recording says for later reports.
-    pub work: Work,
-    /// Also measure what the runs take of the host.
-    pub measure_host: bool,
-    /// The program's.
-    pub parking: Vec<Parking>,
-}
 
 pub struct Finished {
     /// In the order of CPUs.

@@ -3,8 +3,9 @@
 use super::response;
 use crate::exit::bad_input;
 use anyhow::Result;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arguments {
@@ -223,6 +224,13 @@ fn without_thread(arg: &OsString) -> Option<OsString> {
     };
     let rest: Vec<&str> = list.split(',').filter(|&s| s != "thread").collect();
     (!rest.is_empty()).then(|| format!("-fsanitize={}", rest.join(",")).into())
+}
+
+/// An option and its path, in one word.
+pub(crate) fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(OsStr::new(path));
+    word
 }
 
 #[cfg(test)]

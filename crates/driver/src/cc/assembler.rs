@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What compilers call in place of `as`: filters the assembly, then runs `as`.
-use super::statements::Compiler;
+use super::hooks::{BLOCK_HOOK, Compiler};
 use super::{assembly, dialect, statements, unseen};
 use crate::rust;
 use anyhow::{Context, Result, bail};
@@ -8,6 +8,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+
+/// The subcommand that compilers call in place of `as`.
+pub const ASSEMBLE: &str = "assemble";
 
 /// The first argument, if the assembly is clang's.
 pub const OF_CLANG: &str = "--of-clang";
@@ -63,7 +66,7 @@ fn assemble_as_it_is(args: &[OsString]) -> Result<Option<u8>> {
         args.iter().rev().map(Path::new).find(|path| path.extension().is_some_and(|e| e != "o") && path.is_file());
     let Some(path) = named else { return Ok(None) };
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
-    if text.contains(assembly::BLOCK_HOOK) {
+    if text.contains(BLOCK_HOOK) {
         return Ok(None);
     }
     let note = tempfile::Builder::new().suffix(".s").tempfile().context("cannot make a temporary file")?;

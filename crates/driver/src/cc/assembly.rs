@@ -6,12 +6,10 @@
 //! rare rest is out of line, in a subsection behind the section's code, and calls the runtime with the
 //! address that the hook's own return address would have been: all that is known of the place hangs on
 //! it. The runtime's `hot` module and the block decoder know these very sequences.
-use super::statements::{Compiler, Statements};
+use super::hooks::{BLOCK_HOOK, Compiler};
+use super::statements::Statements;
 use super::unseen;
 use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
-
-/// Its calls show that a compiler wrote the assembly, with hooks.
-pub const BLOCK_HOOK: &str = crate::rust::HOOK;
 
 /// Replaces the calls of hot hooks in one assembly file, and has its asm statements tell what they do.
 pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {

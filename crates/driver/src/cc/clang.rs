@@ -4,10 +4,10 @@
 //! clang reads no specs files. Options of the compiler proper pass its driver behind `-Xclang`, so that it
 //! does not link TSan's runtime; the runtime is named where it is going to link; and `-B` has it find
 //! our `as` before the system's.
+use super::arguments::joined;
 use super::assembler::OF_CLANG;
 use super::features;
 use super::installed::{self, File};
-use super::joined;
 use crate::runtime;
 use anyhow::Result;
 use corefold_block::clang;

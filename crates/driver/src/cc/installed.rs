@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that a compiler reads or runs on our behalf, in the cache.
-use super::{ASSEMBLE, cache};
+use super::assembler::ASSEMBLE;
+use super::cache;
 use anyhow::{Context, Result};
 use std::fs::Permissions;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The specs file that makes gcc compile the hooks in and link the runtime, and the header.
-use super::ASSEMBLE;
-use super::assembler::OF_ANYBODY;
+use super::assembler::{ASSEMBLE, OF_ANYBODY};
 use super::installed::{self, File};
 use anyhow::Result;
 use std::ffi::OsStr;

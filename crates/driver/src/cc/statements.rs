@@ -18,19 +18,13 @@ mod statement;
 mod stretch;
 mod suffix;
 
+use super::hooks::Compiler;
 use cfa::Cfa;
 use corefold_block::inline_assembly::{Kind, Word};
 use function::Functions;
 use instruction::Instruction;
 use std::collections::{BTreeMap, BTreeSet};
 use stretch::Stretch;
-
-/// Whose output it is: each leaves out other hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compiler {
-    Gcc,
-    Clang,
-}
 
 /// Reads the assembly of one file from top to bottom.
 pub struct Statements<'a> {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting one child: the same bytes in its memory at the same addresses, every time.
+use super::options::Options;
+use super::preload;
 use super::signals::{end_with_us, restore_in_child};
-use super::{Options, preload};
 use anyhow::{Context, Result};
 use corefold_launch::{CONFIG_VARIABLE, Launch, STACK_LIMIT};
 use std::ffi::{OsStr, OsString};

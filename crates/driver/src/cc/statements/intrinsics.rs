@@ -4,10 +4,10 @@
 //!
 //! clang has hooks for up to 16 bytes, gcc for vectors of any size. Neither has any for fences, masked moves, gathers and
 //! `lddqu`; gcc has none for halves of vectors and broadcasts that intrinsics ask for, and for stores past the caches.
-use super::Compiler;
 use super::effect::{self, Effect};
 use super::instruction::Instruction;
 use super::memory::{Memory, Operand};
+use crate::cc::hooks::Compiler;
 use corefold_block::inline_assembly::{Kind, Unseen, Word};
 
 /// Their memory operand is narrower than their registers, and has a hook.

@@ -2,6 +2,7 @@
 //! Where a basic block's cost has to be split: its hook charges all of it at its head. What stands behind a call or an
 //! atomic operation would then pass before that: `unlock(); pause` would hold the lock for the length of the pause, and
 //! leave it free for none of it. So another block begins before a `pause`, and where much else comes.
+use crate::cc::hooks::BLOCK_HOOK;
 
 /// Lines of the compiler's output, hooks included, that may be charged before a call which precedes them.
 const MOST: u32 = 32;
@@ -50,7 +51,7 @@ impl Stretch {
 
     fn calls(&mut self, target: &str, hooked: bool) -> bool {
         let hook = target.trim_start_matches('*');
-        if hook.starts_with(crate::cc::assembly::BLOCK_HOOK) {
+        if hook.starts_with(BLOCK_HOOK) {
             *self = Stretch::default();
         } else if !hook.starts_with("__tsan_") || hook.starts_with("__tsan_atomic") {
             self.is_seen();
