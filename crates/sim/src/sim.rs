@@ -9,7 +9,7 @@ use crate::event::{Effects, Retry, Wait};
 use crate::fair::{Fair, Runtime};
 use crate::placement::Place;
 use crate::spin_skip::SpinSkips;
-use crate::{Clocks, Cpu, Lease, Memory, StoreBuffers, Tags, Timers, Waiters, Wakes};
+use crate::{Clocks, Cpu, Futexes, Lease, Memory, StoreBuffers, Tags, Timers, Wakes};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Access, Machine, Model, Tag, Ticks, ticks};
@@ -65,7 +65,7 @@ pub struct Sim {
     /// Of each thread, by its number.
     pub threads: Vec<Runtime>,
     pub wakes: Wakes,
-    pub waiters: Waiters,
+    pub futexes: Futexes,
     pub(crate) fair: Fair,
     pub skips: SpinSkips,
     /// Of a seed's schedule; none: the plain one.
@@ -110,7 +110,7 @@ impl Sim {
             timers: Timers::default(),
             threads: Vec::new(),
             wakes: Wakes::new(machine),
-            waiters: Waiters::default(),
+            futexes: Futexes::default(),
             fair: Fair::new(machine),
             skips: SpinSkips::new(options.cpus),
             delays: (options.seed != 0).then(|| Delays::new(options.seed, machine.system.timeslice)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens at a known virtual time: sleeps and waits end, the program's timers fire.
 use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 use corefold_model::Ticks;
 
@@ -18,6 +19,8 @@ pub enum Due {
 pub struct Timers {
     queue: BinaryHeap<Reverse<(Ticks, u64, Due)>>,
     count: u64,
+    /// The number of each thread's timer; 0: it has none.
+    of_thread: Vec<u64>,
 }
 
 impl Timers {
@@ -36,8 +39,27 @@ impl Timers {
         self.queue.iter().all(|Reverse((_, _, due))| matches!(due, Due::Thread(thread) if threads(*thread)))
     }
 
-    /// Returns what it is removed by, which is never 0.
-    pub fn add(&mut self, time: Ticks, due: Due) -> u64 {
+    /// The thread's timer, of which it has one at a time.
+    pub fn set(&mut self, thread: usize, time: Ticks) {
+        let number = self.add(time, Due::Thread(thread));
+        self.of_thread.resize(self.of_thread.len().max(thread + 1), 0);
+        self.of_thread[thread] = number;
+    }
+
+    /// Forgets the thread's timer, if it has one.
+    pub fn cancel(&mut self, thread: usize) {
+        let number = self.of_thread.get_mut(thread).map_or(0, core::mem::take);
+        if number != 0 {
+            self.remove(number);
+        }
+    }
+
+    /// A timer of the program's. Returns what it is removed by, which is never 0.
+    pub fn set_alarm(&mut self, alarm: usize, time: Ticks) -> u64 {
+        self.add(time, Due::Alarm(alarm))
+    }
+
+    fn add(&mut self, time: Ticks, due: Due) -> u64 {
         self.count += 1;
         self.queue.push(Reverse((time, self.count, due)));
         self.count
@@ -52,7 +74,11 @@ impl Timers {
         if self.next() > time {
             return None;
         }
-        self.queue.pop().map(|Reverse((time, _, due))| (time, due))
+        let Reverse((time, _, due)) = self.queue.pop()?;
+        if let Due::Thread(thread) = due {
+            self.of_thread[thread] = 0;
+        }
+        Some((time, due))
     }
 }
 
@@ -63,10 +89,10 @@ mod tests {
     #[test]
     fn they_come_by_time_then_in_the_order_in_which_they_were_set() {
         let mut timers = Timers::default();
-        timers.add(20, Due::Thread(1));
-        let removed = timers.add(10, Due::Thread(2));
-        timers.add(10, Due::Alarm(0));
-        timers.add(10, Due::Thread(0));
+        timers.set(1, 20);
+        let removed = timers.set_alarm(2, 10);
+        timers.set_alarm(0, 10);
+        timers.set(0, 10);
         timers.remove(removed);
         assert_eq!((timers.next(), timers.pop(9)), (10, None));
         assert_eq!(timers.pop(10), Some((10, Due::Alarm(0))));
@@ -76,11 +102,24 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_cancels_its_own_timer_alone() {
+        let mut timers = Timers::default();
+        timers.set(0, 10);
+        timers.set(3, 20);
+        timers.set_alarm(3, 30);
+        [3, 1, 4].into_iter().for_each(|thread| timers.cancel(thread));
+        assert_eq!((timers.pop(50), timers.pop(50)), (Some((10, Due::Thread(0))), Some((30, Due::Alarm(3)))));
+        timers.set(3, 40);
+        timers.cancel(0);
+        assert_eq!(timers.pop(50), Some((40, Due::Thread(3))));
+    }
+
+    #[test]
     fn an_alarm_ends_no_threads_wait() {
         let mut timers = Timers::default();
-        timers.add(5, Due::Thread(3));
+        timers.set(3, 5);
         assert!(timers.are_of(|thread| thread == 3) && !timers.are_of(|thread| thread != 3));
-        timers.add(5, Due::Alarm(3));
+        timers.set_alarm(3, 5);
         assert!(!timers.are_of(|_| true));
     }
 }

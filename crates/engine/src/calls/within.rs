@@ -158,14 +158,14 @@ const LIBRARY: &str = "dlopen";
 
 /// Wakes the threads that wait for a mutex of libc's.
 fn wake_waiting(mutex: u64) {
-    let waits = |wait: Wait| matches!(wait, Wait::Futex { address, .. } if address == mutex);
+    let waits = |wait: Wait| matches!(wait, Wait::Futex { object, .. } if object == mutex);
     let waiting = |f: &&crate::scheduling::fiber::Fiber| f.state.get() == State::Blocked && waits(f.wait.get());
     let waiting: Vec<usize> = FIBERS.iter().filter(waiting).map(|f| f.id.get()).collect();
     waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), sim(|sim| sim.wakes.next(fiber))));
 }
 
-fn wait_for(address: u64, call: &'static str) {
-    crate::threads::signals::pending::deafly(|| sched::block(Wait::Futex { address, object: address, call }));
+fn wait_for(object: u64, call: &'static str) {
+    crate::threads::signals::pending::deafly(|| sched::block(Wait::Futex { object, call }));
 }
 
 /// Words of glibc's mutex, by their index.

@@ -60,7 +60,6 @@ pub struct Fiber {
     /// Where it called what allocates memory on its behalf, while that runs and is no hooked function: to open a stream, or
     /// Rust's allocator; or 0.
     pub called_at: Cell<u64>,
-    pub timer: Cell<u64>,
     /// The CPU it runs or last ran on.
     pub cpu: Cell<usize>,
     pub policy: Cell<Policy>,
@@ -115,7 +114,6 @@ impl Fiber {
             woken_at: Cell::new(0),
             woke_at: Cell::new(0),
             called_at: Cell::new(0),
-            timer: Cell::new(0),
             cpu: Cell::new(cpu),
             policy: Default::default(),
             off_cpu_since: Cell::new(0),
@@ -561,11 +559,12 @@ fn nobody() -> ! {
     sys::engine_fault("a thread that is not there was asked for")
 }
 
-/// The fiber waits no more: its timer fired.
-pub fn forget_futex(fiber: usize) {
-    if let Wait::Futex { address, .. } = FIBERS[fiber].wait.get() {
-        sim(|sim| sim.waiters.forget(address, fiber));
-    }
+/// The fiber waits no more: neither its timer nor a wake-up is to find it.
+pub fn forget_wait(fiber: usize) {
+    sim(|sim| {
+        sim.timers.cancel(fiber);
+        sim.futexes.forget(fiber);
+    });
 }
 
 /// The fiber leaves its CPU.

@@ -21,7 +21,6 @@ use crate::scheduling::placing::go_on;
 use crate::scheduling::run_ahead;
 use crate::scheduling::spin_skip;
 use crate::scheduling::store_buffer;
-use crate::scheduling::timers;
 use crate::scheduling::trace;
 use crate::scheduling::unhooked;
 use crate::state::scheduler::{SCHED, running_fiber};
@@ -134,7 +133,7 @@ pub fn block(wait: Wait) {
     drain();
     foreign_stack::notice();
     if current().signals.is_due() || current().forbids(&wait) {
-        return is_kept(wait);
+        return is_kept();
     }
     goes_away(running_fiber(), hot().clock.get());
     let fiber = current();
@@ -146,12 +145,8 @@ pub fn block(wait: Wait) {
 }
 
 /// The running fiber has a pending signal before it waits: as if it had been woken by it.
-fn is_kept(wait: Wait) {
-    let me = running_fiber();
-    timers::cancel(me);
-    current().wait.set(wait);
-    fiber::forget_futex(me);
-    current().wait.set(Wait::Nothing);
+fn is_kept() {
+    fiber::forget_wait(running_fiber());
     current().woken.set(crate::scheduling::fiber::Woken::Signal);
 }
 
@@ -252,13 +247,12 @@ fn fire_due() {
 /// The fiber's timer has come: a sleep is over, or a wait has timed out.
 fn timer_fired(fiber: usize, time: Ticks) {
     let f = &FIBERS[fiber];
-    f.timer.set(0);
     if f.state.get() != State::Blocked {
         return;
     }
     f.woken.set(Woken::Timer);
     f.slept.with(|slept| slept.asked += time.saturating_sub(f.off_cpu_since.get()));
-    fiber::forget_futex(fiber);
+    sim(|sim| sim.futexes.forget(fiber));
     placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
 }
 

@@ -4,14 +4,11 @@ use crate::engine::{sim, ticks_of};
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::lease::set_limit;
 use corefold_model::Ticks;
-use corefold_sim::Due;
 
 /// Has [`fiber::timer_fired`] called for the fiber at `time`.
-pub fn set(fiber: usize, time: Ticks) -> u64 {
-    let number = sim(|sim| sim.timers.add(time, Due::Thread(fiber)));
-    FIBERS[fiber].timer.set(number);
+pub fn set(fiber: usize, time: Ticks) {
+    sim(|sim| sim.timers.set(fiber, time));
     set_limit();
-    number
 }
 
 /// When the kernel ends a wait that the program wants to end at `deadline`: by the thread's timer slack later, or by `least`
@@ -24,15 +21,12 @@ pub fn late(fiber: usize, deadline: Ticks, least: u64) -> Ticks {
 
 /// Forgets the fiber's timer.
 pub fn cancel(fiber: usize) {
-    let timer = FIBERS[fiber].timer.take();
-    if timer != 0 {
-        sim(|sim| sim.timers.remove(timer));
-    }
+    sim(|sim| sim.timers.cancel(fiber));
 }
 
 /// Has [`crate::calls::timers::fire`] called for a timer of the program's at `time`.
 pub fn set_alarm(timer: usize, time: Ticks) -> u64 {
-    let number = sim(|sim| sim.timers.add(time, Due::Alarm(timer)));
+    let number = sim(|sim| sim.timers.set_alarm(timer, time));
     set_limit();
     number
 }

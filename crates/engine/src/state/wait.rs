@@ -14,9 +14,8 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     Nothing,
-    /// `object` and `call` are what its user knows it as; `address` is what the word is known by.
+    /// `object` and `call` are what its user knows it as.
     Futex {
-        address: u64,
         object: u64,
         call: &'static str,
     },

@@ -6,15 +6,15 @@ use crate::entry::Call;
 use crate::hooks::access::timed;
 use crate::hot::hot;
 use crate::mappings::shared;
-use crate::scheduling::fiber::{FIBERS, current};
-use crate::scheduling::fiber::{Wait, Woken};
+use crate::scheduling::fiber::{Wait, Woken, current};
+use crate::scheduling::lease::set_limit;
 use crate::scheduling::program_memory::read_value;
 use crate::scheduling::{placing, sched, timers};
 use crate::state::scheduler::{SCHED, running_fiber};
 use crate::threads::cancel;
 use corefold_model::{Kind, Ticks};
 use corefold_recording::AccessKind;
-use corefold_sim::Waiter;
+use corefold_sim::{Asleep, Sleeper};
 
 /// Matches every waiter.
 pub const ANY: u32 = u32::MAX;
@@ -39,24 +39,25 @@ pub fn wait(call: Call, object: u64, address: u64, expected: u32, bits: u32, dea
     // From here on nobody runs until this fiber is in the queue: a wake-up cannot fall in between.
     sched::sync();
     crate::scheduling::store_buffer::flush(hot().clock.get());
-    if read_value(address, 4) as u32 != expected {
-        charge(after);
-        return Waited::Changed;
-    }
-    let me = running_fiber();
+    let found = read_value(address, 4) as u32;
+    let (me, key) = (running_fiber(), shared::key(address));
     let deadline = deadline.map(|deadline| timers::late(me, deadline, 0));
-    if deadline.is_some_and(|d| d <= hot().clock.get()) {
-        return Waited::TimedOut;
+    let sleeper = Sleeper { thread: me, bits, found, expected, deadline };
+    match sim(|sim| sim.futexes.wait(&mut sim.timers, key, sleeper, hot().clock.get())) {
+        Asleep::Yes => {}
+        Asleep::Changed => {
+            charge(after);
+            return Waited::Changed;
+        }
+        Asleep::TooLate => return Waited::TimedOut,
     }
-    if let Some(deadline) = deadline {
-        timers::set(me, deadline);
+    if deadline.is_some() {
+        set_limit();
     }
-    let address = shared::key(address);
-    sim(|sim| sim.waiters.add(address, Waiter { thread: me, bits }));
     // The lock's word may never be written by code with hooks: std's own is compiled without.
     crate::hooks::frames::note(object, call.pc);
     current().blocked_at.set(call.pc);
-    sched::block(Wait::Futex { address, object, call: call.name });
+    sched::block(Wait::Futex { object, call: call.name });
     match current().woken.get() {
         Woken::Timer => Waited::TimedOut,
         Woken::Thread => Waited::Woken,
@@ -103,16 +104,14 @@ pub fn wake(address: u64, most: u32, bits: u32) -> u32 {
 /// The part of a wake-up that the kernel does.
 fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     let system = &launch().machine.system;
-    let address = shared::key(address);
+    let key = shared::key(address);
     let nobody = system.futex_wake.max(system.syscall);
     let call = system.wake_call.saturating_sub(nobody).max(system.syscall / 4);
     let mut woken = 0;
     while woken < most {
-        let Some(waiter) = sim(|sim| sim.waiters.take(address, bits)) else { break };
+        let Some(thread) = sim(|sim| sim.futexes.wake(&mut sim.timers, key, bits)) else { break };
         woken += 1;
-        // It has been woken: its time-out must not wake it once more.
-        timers::cancel(waiter.thread);
-        placing::wake(waiter.thread, hot().clock.get(), sim(|sim| sim.wakes.next(waiter.thread)));
+        placing::wake(thread, hot().clock.get(), sim(|sim| sim.wakes.next(thread)));
         charge(call);
     }
     woken
@@ -128,15 +127,5 @@ pub fn requeue(from: u64, to: u64, wake: u32, moved: u32, expected: Option<u32>)
     }
     let woken = wake_queued(from, wake, ANY);
     let (from, to) = (shared::key(from), shared::key(to));
-    let mut count = 0;
-    while count < moved {
-        let Some(waiter) = sim(|sim| sim.waiters.take(from, ANY)) else { break };
-        let wait = &FIBERS[waiter.thread].wait;
-        if let Wait::Futex { object, call, .. } = wait.get() {
-            wait.set(Wait::Futex { address: to, object, call });
-        }
-        sim(|sim| sim.waiters.add(to, waiter));
-        count += 1;
-    }
-    Some((woken, count))
+    Some((woken, sim(|sim| sim.futexes.requeue(from, to, moved))))
 }

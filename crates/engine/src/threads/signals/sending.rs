@@ -5,7 +5,7 @@ use super::pending::{PROCESS, is_deaf, set_due};
 use crate::engine::sim;
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Woken};
-use crate::scheduling::{placing, timers};
+use crate::scheduling::placing;
 use crate::state::signals::{Information, Target, bit};
 use core::ffi::c_int;
 use corefold_model::Ticks;
@@ -70,8 +70,7 @@ pub fn tell(fiber: usize, time: Ticks) {
 
 /// Ends the blocked thread's wait.
 pub fn interrupt(fiber: usize, time: Ticks) {
-    timers::cancel(fiber);
-    crate::scheduling::fiber::forget_futex(fiber);
+    crate::scheduling::fiber::forget_wait(fiber);
     FIBERS[fiber].woken.set(Woken::Signal);
     placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
 }
