@@ -80,16 +80,17 @@ impl Futexes {
         Some(thread)
     }
 
-    /// Has up to `most` that wait at `from` wait at `to` from now on, the first first; returns how many.
+    /// Has up to `most` that wait at `from` wait at `to` from now on, the first first; returns how many. Where both are one,
+    /// they keep their places.
     pub fn requeue(&mut self, from: u64, to: u64, most: u32) -> u32 {
-        let mut moved = 0;
-        while moved < most {
+        let waiting = self.by_key.get(&from).map_or(0, VecDeque::len) as u32;
+        let count = waiting.min(most);
+        for _ in 0..if from == to { 0 } else { count } {
             let Some(waiter) = self.by_key.get_mut(&from).and_then(VecDeque::pop_front) else { break };
-            self.drop_if_empty(from);
             self.add(to, waiter);
-            moved += 1;
         }
-        moved
+        self.drop_if_empty(from);
+        count
     }
 
     /// The thread waits no more, if it did: its deadline has come, or a signal. Its timer is the caller's to cancel.

@@ -105,6 +105,14 @@ fn those_who_are_moved_queue_up_behind_those_who_are_there() {
 }
 
 #[test]
+fn those_who_are_moved_to_where_they_are_keep_their_places() {
+    let mut kernel = Kernel::default();
+    [1, 2, 3].into_iter().for_each(|thread| kernel.sleep(64, thread));
+    assert_eq!([1, u32::MAX].map(|most| kernel.futexes.requeue(64, 64, most)), [1, 3]);
+    assert_eq!(kernel.wake_all(64), [1, 2, 3]);
+}
+
+#[test]
 fn one_who_was_moved_times_out_where_it_is() {
     let mut kernel = Kernel::default();
     kernel.sleep_for(64, 1, 2, Some(10));
@@ -151,7 +159,7 @@ fn call() -> impl Strategy<Value = Call> {
     prop_oneof![
         8 => wait.prop_map(|(thread, key, bits, changed, within)| Call::Wait { thread, key, bits, changed, within }),
         2 => (0..3u64, 0..4usize, 1..4u32).prop_map(|(key, most, bits)| Call::Wake { key, most, bits }),
-        2 => (0..3u64, 1..3u64, 0..4u32).prop_map(|(from, by, most)| Call::Requeue { from, to: (from + by) % 3, most }),
+        2 => (0..3u64, 0..3u64, 0..9u32).prop_map(|(from, to, most)| Call::Requeue { from, to, most }),
         1 => (0..THREADS).prop_map(|thread| Call::Interrupt { thread }),
         2 => (0..20u64).prop_map(|ticks| Call::Pass { ticks }),
     ]
@@ -206,6 +214,10 @@ fn check(calls: Vec<Call>) -> Result<(), TestCaseError> {
             Call::Wake { key, most, bits } => {
                 let woken = take(&mut list, most, |waiter| waiter.key == key && waiter.bits & bits != 0);
                 prop_assert_eq!(kernel.wake(key, most, bits), threads(&woken));
+            }
+            Call::Requeue { from, to, most } if from == to => {
+                let waiting = list.iter().filter(|waiter| waiter.key == from).count() as u32;
+                prop_assert_eq!(kernel.futexes.requeue(from, to, most), waiting.min(most));
             }
             Call::Requeue { from, to, most } => {
                 let moved = take(&mut list, most as usize, |waiter| waiter.key == from);
