@@ -110,6 +110,10 @@ impl Sim {
         if !tag.is_evicted_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
             return false;
         }
+        // Stores that are due go first, as one may ask again for its line; a plain store waits behind those of its CPU.
+        if self.stores.is_due(lease.clock.get()) || self.stores.any_of(cpu) {
+            return false;
+        }
         let asked = lease.clock.get();
         if !self.model.let_go(cpu, asked) {
             self.finish_earlier(lease, world, access, effects);

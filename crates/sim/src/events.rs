@@ -107,6 +107,10 @@ impl Sim {
     ) -> Part {
         if event.phase == Phase::Begin {
             let tag = world.tag(event.access.address).get();
+            if Lease::covers_read(tag, event.access.cpu) {
+                event.phase = Phase::Over;
+                return Part::Over;
+            }
             event.only_timed = tag.is_untouched() || tag.private_cpu().is_some();
             if event.only_timed {
                 event.phase = Phase::Earlier;
@@ -183,6 +187,13 @@ impl Sim {
         if event.phase == Phase::Begin {
             event.before = world.tag(address).get();
             event.phase = Phase::Earlier;
+            // Older stores of this CPU that wait commit before another CPU gets the line ([`Sim::reveal`]).
+            if Lease::covers_store(event.before, cpu) {
+                world.tag(address).set(event.before.modified());
+                event.phase = Phase::Over;
+                effects.value = lease.clock.get();
+                return Part::Over;
+            }
         }
         if event.phase != Phase::After {
             if let Part::Others = self.access(lease, world, event, effects) {

@@ -8,7 +8,12 @@
 //! - Tags change only in events of the running CPU, by [`Lease::modifies_again`] and by [`Lease::move_elsewhere`]; the lease
 //!   only between events.
 //!
-//! All that ends or renews a lease is here. Tags that no line has (of a seed's schedule, of a traced thread) make every access an event; a limit of 0, every block.
+//! A lease of length zero changes no value and no time (`tests/leases.rs`): what a lease covers has no effect as an event,
+//! either. One difference is left: where a CPU has run past a load for its whole window, it learns of the wait at its next
+//! event. Until then its clock is behind, and it comes before CPUs that it should come after.
+//!
+//! All that ends or renews a lease is here. Tags that no line has (of a seed's schedule, of a traced thread) make every access an
+//! event; a limit of 0, every block.
 use core::cell::Cell;
 use core::mem::offset_of;
 use corefold_model::{Tag, Ticks};
@@ -132,6 +137,19 @@ impl Lease {
     /// From now on, nothing is simulated on this line, but on one that stands for it. Returns whether that is new.
     pub fn move_elsewhere(tag: &Cell<Tag>) -> bool {
         tag.replace(Tag::ELSEWHERE) != Tag::ELSEWHERE
+    }
+
+    /// Is a read by `cpu` of a line with this tag one that a lease lets it make without an event? As an event, it takes no
+    /// time either.
+    #[inline]
+    pub(crate) fn covers_read(tag: Tag, cpu: u32) -> bool {
+        tag.bits() & !3 == Tag::private_clean(cpu).bits()
+    }
+
+    /// The same of a store.
+    #[inline]
+    pub(crate) fn covers_store(tag: Tag, cpu: u32) -> bool {
+        tag.is_dirty() && tag.modified() == Tag::private_dirty(cpu)
     }
 
     /// The tags of `cpu`, or none where every access is to be an event.
