@@ -3,32 +3,14 @@
 //! same times as without either.
 mod common;
 
+use common::random::{op, times};
 use common::{Bytes, Lab, Op, Op::*, Results, run};
 use corefold_sim::Options;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-fn op() -> impl Strategy<Value = Op> {
-    // Two words on each of three lines.
-    let word = || (0u64..3, 0u64..2).prop_map(|(line, word)| Bytes::word(0x1000 + line * 64 + word * 8));
-    prop_oneof![
-        3 => (0u32..300).prop_map(Compute),
-        3 => word().prop_map(Load),
-        4 => word().prop_map(AtomicLoad),
-        2 => (word(), 1u64..9).prop_map(|(word, value)| Store(word, value)),
-        3 => (word(), 1u64..9).prop_map(|(word, value)| AtomicStore(word, value)),
-        2 => (word(), 1u64..9).prop_map(|(word, value)| Exchange(word, value)),
-        1 => Just(Fence),
-    ]
-}
-
 fn lists(most: usize) -> impl Strategy<Value = Vec<Vec<Op>>> {
     prop::collection::vec(prop::collection::vec(op(), 0..most), 8)
-}
-
-/// So many times the cases that other tests get (`PROPTEST_CASES`).
-fn times(factor: u32) -> ProptestConfig {
-    ProptestConfig::with_cases(ProptestConfig::default().cases * factor)
 }
 
 /// `make test` must not fail by luck: `.cargo/config.toml` names the seed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small machine for tests: two sockets of two cores with two threads each.
-use corefold_model::{Caches, Core, Latency, Machine, Pair, System};
+use corefold_model::{Cache, Caches, Core, Latency, Machine, Pair, System};
 
 const LOCAL: Pair = Pair { clean: 40, modified: 60 };
 const REMOTE: Pair = Pair { clean: 150, modified: 200 };
@@ -81,4 +81,12 @@ pub fn machine() -> Machine {
             clock_read: 30,
         },
     }
+}
+
+/// The same with caches that soon are full, and prefetches of pairs of lines.
+pub fn with_small_caches() -> Machine {
+    let level = |lines: u64, latency| Cache { bytes: lines * 64, ways: 2, latency };
+    let caches = Caches { l1: level(2, 0), l2: level(4, 14), l3: level(8, 40), line: 2, stored_line: 3 };
+    let machine = machine();
+    Machine { caches, core: Core { adjacent_line: true, ..machine.core }, ..machine }
 }

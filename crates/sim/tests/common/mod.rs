@@ -2,42 +2,20 @@
 //! A front end without a program: each CPU does a list of operations, over a memory that is a map.
 #![allow(dead_code)]
 pub mod in_time;
-mod machine;
+pub mod machine;
 pub mod program;
+pub mod random;
 pub mod schedule;
 pub mod tso;
 pub mod walker;
+mod world;
 
 use Op::*;
-use corefold_model::{Tag, Ticks, ticks};
+use corefold_model::{Access, Kind, Machine, Ticks, ticks};
 use corefold_sim::{Effects, Event, Lease, Memory, Options, Sim, Tags, Turn, What};
 pub use machine::machine;
 pub use program::{Bytes, Op};
-use std::cell::Cell;
-use std::collections::HashMap;
-
-/// Memory by byte, and the tags of lines.
-#[derive(Default)]
-pub struct World {
-    bytes: HashMap<u64, u8>,
-    tags: HashMap<u64, Cell<Tag>>,
-}
-
-impl Memory for World {
-    fn read(&self, address: u64, size: u8) -> u64 {
-        let byte = |at: u8| u64::from(*self.bytes.get(&(address + u64::from(at))).unwrap_or(&0));
-        (0..size).map(|at| byte(at) << (8 * at)).sum()
-    }
-    fn write(&mut self, address: u64, size: u8, value: u64) {
-        self.bytes.extend((0..size).map(|at| (address + u64::from(at), (value >> (8 * at)) as u8)));
-    }
-}
-
-impl Tags for World {
-    fn tag(&mut self, address: u64) -> &Cell<Tag> {
-        self.tags.entry(address / 64).or_insert(Cell::new(Tag::UNTOUCHED))
-    }
-}
+pub use world::World;
 
 const LONGEST_SKIP: Ticks = ticks(10_000);
 
@@ -48,6 +26,8 @@ pub struct Results {
     pub found: Vec<Vec<u64>>,
     /// By CPU: its clock after each operation.
     pub times: Vec<Vec<Ticks>>,
+    /// By CPU: its clock when it had done all.
+    pub ends: Vec<Ticks>,
 }
 
 struct Thread {
@@ -78,8 +58,15 @@ pub struct Lab {
     pub results: Results,
     /// By CPU: which operations asked for a line.
     pub asked: Vec<Vec<bool>>,
-    /// Plain accesses that the lease covers are no events.
-    pub inline: bool,
+    /// By CPU: which operations the lease has covered.
+    pub leased: Vec<Vec<bool>>,
+    /// Plain accesses that the lease covers, and computation up to its limit, are no events.
+    inline: bool,
+    /// The lease is made to cover nothing.
+    no_lease: bool,
+    pub refills: u32,
+    /// The running CPU is at its limit: others run first, if they are behind.
+    looks_up: bool,
     /// A spin is skipped after so many reads that found the same; 0: never.
     pub skips_after: u32,
     pub skipped: Ticks,
@@ -87,6 +74,10 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(options: Options, lists: &[Vec<Op>]) -> Lab {
+        Lab::on(&machine(), options, lists)
+    }
+
+    pub fn on(machine: &Machine, options: Options, lists: &[Vec<Op>]) -> Lab {
         let thread = |ops: &Vec<Op>| Thread {
             ops: ops.clone(),
             at: 0,
@@ -97,13 +88,21 @@ impl Lab {
             skipping: false,
         };
         let mut lab = Lab {
-            sim: Sim::new(&machine(), options),
+            sim: Sim::new(machine, options),
             lease: Lease::default(),
             world: World::default(),
             threads: lists.iter().map(thread).collect(),
-            results: Results { found: vec![vec![]; lists.len()], times: vec![vec![]; lists.len()] },
+            results: Results {
+                found: vec![vec![]; lists.len()],
+                times: vec![vec![]; lists.len()],
+                ends: vec![0; lists.len()],
+            },
             asked: vec![vec![]; lists.len()],
+            leased: vec![vec![]; lists.len()],
             inline: false,
+            no_lease: false,
+            refills: 0,
+            looks_up: false,
             skips_after: 0,
             skipped: 0,
         };
@@ -124,6 +123,30 @@ impl Lab {
     fn switch(&mut self, cpu: usize, clock: Ticks) {
         self.sim.switch(&self.lease, &mut self.world, cpu, clock);
         self.drop_accounts();
+        self.take_lease();
+    }
+
+    /// The front end makes no event of what the lease covers. That may be nothing.
+    pub fn use_leases(&mut self, of_length_zero: bool) {
+        (self.inline, self.no_lease) = (true, of_length_zero);
+        self.take_lease();
+    }
+
+    fn take_lease(&mut self) {
+        if self.no_lease {
+            self.sim.show_reads(true, &self.lease);
+            self.sim.show_stores(true, &self.lease);
+        }
+        self.set_limit();
+    }
+
+    fn set_limit(&mut self) {
+        self.sim.set_limit(&self.lease, self.no_lease);
+    }
+
+    /// Is the next block an event?
+    fn is_at_limit(&self) -> bool {
+        !self.inline || self.lease.clock.get() >= self.lease.limit.get()
     }
 
     fn drop_accounts(&mut self) {
@@ -143,13 +166,17 @@ impl Lab {
             return self.leave();
         }
         let over = self.go_on(cpu);
-        let turn = if over && !self.sim.too_far_ahead(self.lease.clock.get()) && !self.threads[cpu].skipping {
+        let looks_up = std::mem::take(&mut self.looks_up) || !self.inline;
+        let too_far = looks_up && self.sim.too_far_ahead(self.lease.clock.get());
+        let turn = if over && !too_far && !self.threads[cpu].skipping {
             Turn::Same
         } else {
             self.sim.next(self.lease.clock.get())
         };
-        if let Turn::Of(cpu, clock) = turn {
-            self.switch(cpu, clock);
+        match turn {
+            Turn::Of(cpu, clock) => self.switch(cpu, clock),
+            _ if looks_up => self.set_limit(),
+            _ => {}
         }
         true
     }
@@ -157,6 +184,8 @@ impl Lab {
     /// The CPU has nothing more to do.
     fn leave(&mut self) -> bool {
         let cpu = self.sim.cpu;
+        self.catch_up(cpu);
+        self.results.ends[cpu] = self.lease.clock.get();
         self.sim.cpus[cpu].thread = None;
         self.sim.cpus[cpu].clock = self.lease.clock.get();
         match self.sim.clocks.pop() {
@@ -179,16 +208,26 @@ impl Lab {
         let op = self.threads[cpu].ops[self.threads[cpu].at];
         if let Compute(cycles) = op {
             self.lease.spend(ticks(cycles));
-            self.catch_up(cpu);
-            return self.over(cpu, None);
+            self.looks_up = self.is_at_limit();
+            if self.looks_up {
+                self.catch_up(cpu);
+                self.sim.take_counted(self.lease.clock.get());
+            }
+            return self.over_without_event(cpu, None, !self.looks_up);
         }
-        if self.inline && self.threads[cpu].event.is_none() && self.is_leased(op) {
-            let found = self.carry_out(op);
-            return self.over(cpu, found);
+        if self.inline && self.threads[cpu].event.is_none() {
+            let leased = self.is_leased(op);
+            if leased || self.is_refilled(cpu, op) {
+                let found = self.carry_out(op);
+                return self.over_without_event(cpu, found, leased);
+            }
         }
         let mut event = self.threads[cpu].event.take().unwrap_or_else(|| self.begin(cpu, op));
         let effects = self.sim.event(&self.lease, &mut self.world, &mut event);
         self.drop_accounts();
+        if effects.has(Effects::LIMIT) {
+            self.set_limit();
+        }
         self.threads[cpu].asked |= effects.has(Effects::ACCESSED) && effects.outcome.transfer.is_some();
         if effects.has(Effects::OTHERS) {
             self.threads[cpu].event = Some(event);
@@ -208,9 +247,28 @@ impl Lab {
     fn is_leased(&mut self, op: Op) -> bool {
         match op {
             Load(place) => self.lease.loads(self.world.tag(place.address).get()),
-            Store(place, _) => self.lease.stores(self.world.tag(place.address).get()),
+            Store(place, _) => {
+                let tag = self.world.tag(place.address);
+                self.lease.modifies_again(tag);
+                self.lease.stores(tag.get())
+            }
             _ => false,
         }
+    }
+
+    /// Serves, without [`Sim::event`], a plain access to a line of the CPU's own that has left its first-level cache.
+    fn is_refilled(&mut self, cpu: usize, op: Op) -> bool {
+        let (place, kind) = match op {
+            Load(place) => (place, Kind::Load),
+            Store(place, _) => (place, Kind::Store),
+            _ => return false,
+        };
+        let access = Access { cpu: cpu as u32, address: place.address, size: place.size.into(), kind, origin: 0 };
+        let mut effects = Effects::default();
+        let refilled = self.sim.refill(&self.lease, &mut self.world, &access, &mut effects);
+        self.drop_accounts();
+        self.refills += u32::from(refilled);
+        refilled
     }
 
     fn begin(&self, cpu: usize, op: Op) -> Event {
@@ -270,7 +328,14 @@ impl Lab {
         }
         if !self.threads[cpu].skipping {
             self.lease.spend(ticks(cycles));
+            self.looks_up = self.is_at_limit();
         }
+        true
+    }
+
+    fn over_without_event(&mut self, cpu: usize, result: Option<u64>, leased: bool) -> bool {
+        self.over(cpu, result);
+        *self.leased[cpu].last_mut().expect("it is over") = leased;
         true
     }
 
@@ -279,6 +344,7 @@ impl Lab {
         self.results.times[cpu].push(self.lease.clock.get());
         self.threads[cpu].at += 1;
         self.asked[cpu].push(std::mem::take(&mut self.threads[cpu].asked));
+        self.leased[cpu].push(false);
         (self.threads[cpu].same, self.threads[cpu].last) = (0, (0, 0));
         true
     }

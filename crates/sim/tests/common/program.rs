@@ -47,7 +47,7 @@ pub enum Op {
 
 impl Op {
     /// The same at another place.
-    fn at(self, place: impl Fn(Bytes) -> Bytes) -> Op {
+    pub fn at(self, place: impl Fn(Bytes) -> Bytes) -> Op {
         match self {
             Op::Compute(_) | Op::Fence => self,
             Op::Load(old) => Op::Load(place(old)),

@@ -60,7 +60,7 @@ impl Schedule {
     /// Spins are skipped after so many looks; 0: never.
     pub fn run(&self, test: &Litmus, skips_after: u32) -> (Outcome, Vec<Done>) {
         let mut lab = Lab::new(self.options, &self.lists);
-        lab.inline = true;
+        lab.use_leases(false);
         lab.skips_after = skips_after;
         while lab.step() {}
         let done: Vec<Done> =

@@ -79,7 +79,7 @@ impl Walk<'_> {
         let lists: Vec<Vec<Op>> =
             at_first.iter().zip(&test.cpus).map(|(first, rest)| [&first[..], rest].concat()).collect();
         let mut lab = Lab::new(Options { by_hand: true, ..Options::new(lists.len() as u32) }, &lists);
-        lab.inline = true;
+        lab.use_leases(false);
         let mut walk = Walk { test, lab, first: vec![] };
         for (cpu, ops) in at_first.iter().enumerate() {
             ops.iter().for_each(|_| walk.step(Step::Run(cpu)));
