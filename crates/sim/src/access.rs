@@ -382,3 +382,6 @@ impl Effects {
         self.set(Effects::ACCESSED);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,3 +54,19 @@ impl Cpu {
         if self.ready.is_empty() { Ticks::MAX } else { self.slice_end.min(self.preempted_at) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_only_where_another_thread_waits() {
+        let mut cpu = Cpu::new(0, 0, false);
+        (cpu.slice_end, cpu.preempted_at) = (100, 70);
+        assert_eq!(cpu.turn_ends(), Ticks::MAX);
+        cpu.ready.push_back(1);
+        assert_eq!(cpu.turn_ends(), 70, "it is preempted before its slice ends");
+        cpu.preempted_at = Ticks::MAX;
+        assert_eq!(cpu.turn_ends(), 100);
+    }
+}

@@ -167,3 +167,32 @@ pub struct Retry {
     pub record: Option<u32>,
     pub outcome: Outcome,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flag_is_one_of_its_own() {
+        use Effects as E;
+        let all = [E::OTHERS, E::ACCESSED, E::VALUE, E::WAITED, E::RETRIED, E::SHARED, E::LIMIT, E::WAS_SHARED];
+        for flag in all {
+            let mut effects = Effects::default();
+            effects.set(flag);
+            let set: Vec<u8> = all.into_iter().filter(|other| effects.has(*other)).collect();
+            assert_eq!(set, [flag]);
+            effects.clear();
+            assert!(!effects.has(flag));
+        }
+    }
+
+    #[test]
+    fn an_event_asks_for_what_its_operation_is_to_the_machine() {
+        let kind = |what| Event::new(what, 3, 0x1000, 4, 7).access.kind;
+        assert_eq!([kind(What::Load), kind(What::AtomicLoad)], [Kind::Load; 2]);
+        assert_eq!([kind(What::Store), kind(What::AtomicStore(1))], [Kind::Store, Kind::AtomicStore]);
+        assert_eq!([kind(What::Update), kind(What::Timed(Kind::Rmw))], [Kind::Rmw; 2]);
+        let access = Event::new(What::Load, 3, 0x1000, 4, 7).access;
+        assert_eq!((access.cpu, access.address, access.size, access.origin), (3, 0x1000, 4, 7));
+    }
+}

@@ -331,3 +331,6 @@ fn keep_clean(tag: &Cell<Tag>, cpu: u32, before: Tag) {
         tag.set(Tag::private_clean(cpu));
     }
 }
+
+#[cfg(test)]
+mod tests;

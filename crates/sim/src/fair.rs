@@ -132,3 +132,53 @@ impl Sim {
         self.cpus[cpu].ready.insert(place, thread);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::testing::machine;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Threads that have run for so long, in the order in which they are queued: as a stable sort has them.
+        #[test]
+        fn a_run_queue_is_sorted_by_virtual_runtime(ran in prop::collection::vec(0u64..6, 1..20)) {
+            let mut sim = Sim::new(&machine(), Options::new(2));
+            sim.threads = ran.iter().map(|ran| Runtime { ran: *ran, ..Runtime::default() }).collect();
+            (0..ran.len()).for_each(|thread| sim.queue(thread, 1, 0));
+            let mut sorted: Vec<usize> = (0..ran.len()).collect();
+            sorted.sort_by_key(|thread| ran[*thread]);
+            prop_assert_eq!(&sim.cpus[1].ready, &sorted);
+        }
+
+        /// Whatever a thread has had elsewhere: it keeps what it is ahead or behind, but for more than the credit.
+        #[test]
+        fn a_thread_that_moves_is_as_far_ahead_as_it_was(ran in 0u64..1 << 40, there in 0i64..1 << 40, here in 0i64..1 << 40) {
+            let mut sim = Sim::new(&machine(), Options::new(2));
+            sim.threads = vec![Runtime { ran, cpu: Some(0), ..Runtime::default() }];
+            (sim.cpus[0].least_vruntime, sim.cpus[1].least_vruntime) = (there, here);
+            sim.join(0, 1);
+            let ahead = (ran as i64 - there).max(-sim.fair.sleeper_credit);
+            prop_assert_eq!(sim.vruntime(0, 0) - here, ahead);
+        }
+
+        /// The least virtual runtime never falls.
+        #[test]
+        fn the_least_of_a_cpu_only_rises(steps in prop::collection::vec((0usize..4, 0u64..1000), 1..40)) {
+            let mut sim = Sim::new(&machine(), Options::new(1));
+            sim.threads = vec![Runtime::default(); 4];
+            let mut now = 0;
+            for (thread, time) in steps {
+                let before = sim.cpus[0].least_vruntime;
+                sim.cpus[0].thread = Some(thread);
+                sim.join(thread, 0);
+                sim.threads[thread].begin(now);
+                now += time;
+                sim.advance(0, now);
+                prop_assert!(sim.cpus[0].least_vruntime >= before.max(sim.vruntime(thread, now)));
+                sim.threads[thread].end(now);
+            }
+        }
+    }
+}

@@ -175,4 +175,16 @@ mod tests {
             seen.extend([clean, dirty]);
         }
     }
+
+    /// What a lease covers, by its tags: as the inline hooks compare them.
+    #[test]
+    fn events_take_no_time_where_a_lease_would_cover_them() {
+        let lines = |cpu| [Tag::private_clean(cpu), Tag::private_dirty(cpu), Tag::private_dirty(cpu).left()];
+        for (cpu, tag) in [3, 4].into_iter().flat_map(|cpu| lines(cpu).map(|tag| (cpu, tag))) {
+            let (clean, dirty) = Lease::tags(3, false);
+            assert_eq!(Lease::covers_read(tag, 3), tag.bits() & !3 == clean, "{cpu} {tag:?}");
+            assert_eq!(Lease::covers_store(tag, 3), tag.bits() == dirty, "{cpu} {tag:?}");
+        }
+        assert!(!Lease::covers_read(Tag::UNTOUCHED, 0) && !Lease::covers_store(Tag::UNTOUCHED, 0));
+    }
 }

@@ -6,8 +6,11 @@
 //!   the [`Effects`];
 //! - runs others where they come first: [`Sim::next`] says who, [`Sim::switch`] makes them the running one;
 //! - runs code without events as far as the [`Lease`] allows.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 extern crate alloc;
+// Under the name by which the crate's other tests know it, with which unit tests share files.
+#[cfg(test)]
+extern crate self as corefold_sim;
 
 mod access;
 mod clocks;
@@ -29,6 +32,8 @@ mod sim;
 mod spin_skip;
 mod store_buffer;
 mod takes;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod wakes;
 

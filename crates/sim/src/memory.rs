@@ -47,3 +47,17 @@ pub(crate) fn with_tag<R>(tag: &Cell<Tag>, work: impl FnOnce(&mut Tag) -> R) -> 
 pub(crate) fn overlap(these: &Range<u64>, those: &Range<u64>) -> bool {
     these.start < those.end && those.start < these.end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_overlap_where_a_byte_is_in_both() {
+        let ranges = || (0..5u64).flat_map(|start| (start + 1..6).map(move |end| start..end));
+        for (these, those) in ranges().flat_map(|these| ranges().map(move |those| (these.clone(), those))) {
+            let any = these.clone().any(|byte| those.contains(&byte));
+            assert_eq!(overlap(&these, &those), any, "{these:?} {those:?}");
+        }
+    }
+}

@@ -316,3 +316,6 @@ impl Sim {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,3 +216,6 @@ impl Sim {
         self.clocks.change(|cpu| roused.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok().map(|at| roused[at].1));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,6 +85,8 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
 
     #[test]
     fn they_come_by_time_then_in_the_order_in_which_they_were_set() {
@@ -121,5 +123,56 @@ mod tests {
         assert!(timers.are_of(|thread| thread == 3) && !timers.are_of(|thread| thread != 3));
         timers.set_alarm(3, 5);
         assert!(!timers.are_of(|_| true));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Call {
+        Add(Ticks, Due),
+        /// Of the numbers that were returned, the one at this place, whether it is still there or not.
+        Remove(usize),
+        Pop(Ticks),
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        let due = prop_oneof![(0usize..3).prop_map(Due::Thread), (0usize..3).prop_map(Due::Alarm)];
+        prop_oneof![
+            3 => (0u64..6, due).prop_map(|(time, due)| Call::Add(time, due)),
+            1 => (0usize..8).prop_map(Call::Remove),
+            2 => (0u64..8).prop_map(Call::Pop),
+        ]
+    }
+
+    proptest! {
+        /// Against one list in the order in which they were set.
+        #[test]
+        fn as_a_plain_list(calls in prop::collection::vec(call(), 0..60)) {
+            let mut timers = Timers::default();
+            let (mut list, mut numbers) = (Vec::<(Ticks, u64, Due)>::new(), Vec::new());
+            for call in calls {
+                match call {
+                    Call::Add(time, due) => {
+                        let number = timers.add(time, due);
+                        prop_assert!(number != 0 && !numbers.contains(&number));
+                        numbers.push(number);
+                        list.push((time, number, due));
+                    }
+                    Call::Remove(at) => {
+                        if let Some(number) = numbers.get(at) {
+                            timers.remove(*number);
+                            list.retain(|(_, other, _)| other != number);
+                        }
+                    }
+                    Call::Pop(until) => {
+                        let first = (0..list.len()).min_by_key(|at| list[*at].0).filter(|at| list[*at].0 <= until);
+                        let expected = first.map(|at| list.remove(at)).map(|(time, _, due)| (time, due));
+                        prop_assert_eq!(timers.pop(until), expected);
+                    }
+                }
+                let next = list.iter().map(|(time, ..)| *time).min().unwrap_or(Ticks::MAX);
+                prop_assert_eq!((timers.next(), timers.is_empty()), (next, list.is_empty()));
+                let all_wait = list.iter().all(|(_, _, due)| matches!(due, Due::Thread(0 | 1)));
+                prop_assert_eq!(timers.are_of(|thread| thread < 2), all_wait);
+            }
+        }
     }
 }

@@ -41,6 +41,8 @@ impl Wakes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::machine;
+    use proptest::prelude::*;
 
     #[test]
     fn wake_ups_vary_as_the_machine_says_and_alike_in_every_run() {
@@ -65,5 +67,28 @@ mod tests {
         let alone: Vec<Ticks> = (0..10).map(|_| one.next(1)).collect();
         let beside: Vec<Ticks> = (0..10).map(|_| (other.next(2), other.next(1)).1).collect();
         assert_eq!(alone, beside);
+    }
+
+    #[test]
+    fn without_a_spread_all_take_the_usual_time() {
+        let mut wakes = Wakes::new(&machine());
+        let usual = ticks(machine().system.wake);
+        assert_eq!([wakes.next(5), wakes.next(0), wakes.next(5)], [usual; 3]);
+    }
+
+    proptest! {
+        /// None comes before its call, however wide the spread; with one of its own for each thread.
+        #[test]
+        fn they_lie_around_the_usual_time(wake in 0u32..5_000, spread in 1u32..200, thread in 0usize..50) {
+            let mut machine = machine();
+            (machine.system.wake, machine.system.wake_spread) = (wake, spread);
+            let (mut wakes, usual) = (Wakes::new(&machine), ticks(wake));
+            // Drawn evenly, the farthest is the square root of three standard deviations away.
+            let farthest = usual as f64 * (f64::from(spread) / 100.0 * 3f64.sqrt()).min(1.0);
+            for _ in 0..50 {
+                let away = wakes.next(thread).abs_diff(usual);
+                prop_assert!(away as f64 <= farthest + 1.0, "{away} {farthest}");
+            }
+        }
     }
 }
