@@ -3,14 +3,14 @@
 //! same times as without either.
 mod common;
 
-use common::random::{op, times};
+use common::random::{op, ops, times};
 use common::{Bytes, Lab, Op, Op::*, Results, run};
 use corefold_sim::Options;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 fn lists(most: usize) -> impl Strategy<Value = Vec<Vec<Op>>> {
-    prop::collection::vec(prop::collection::vec(op(), 0..most), 8)
+    prop::collection::vec(ops(op(), most), 8)
 }
 
 /// `make test` must not fail by luck: `.cargo/config.toml` names the seed.

@@ -4,7 +4,7 @@
 mod common;
 
 use common::machine::with_small_caches;
-use common::random::{op, times};
+use common::random::{op, ops, times};
 use common::{Bytes, Lab, Op, Op::*, machine};
 use corefold_model::{Core, Machine, Ticks};
 use corefold_sim::Options;
@@ -25,7 +25,7 @@ fn program() -> impl Strategy<Value = Vec<Vec<Op>>> {
     let of = move |cpu: usize| {
         let own = move |place: Bytes| Bytes { address: place.address + (cpu as u64 + 1) * PAGE, ..place };
         let own = move || op().prop_map(move |op| op.at(own));
-        prop::collection::vec(prop_oneof![own(), own().prop_map(plain), op()], 0..20)
+        ops(prop_oneof![own(), own().prop_map(plain), op()], 20)
     };
     (0..CPUS).map(of).collect::<Vec<_>>()
 }
@@ -43,7 +43,7 @@ fn ran(machine: &Machine, of_length_zero: bool, lists: &[Vec<Op>]) -> Ran {
     let mut lab = Lab::on(machine, Options::new(CPUS as u32), lists);
     lab.use_leases(of_length_zero);
     while lab.step() {}
-    let words: Vec<u64> = (1..=PAGES as u64).flat_map(|page| (0..24).map(move |word| page * PAGE + word * 8)).collect();
+    let words: Vec<u64> = (1..=PAGES as u64).flat_map(|page| (0..32).map(move |word| page * PAGE + word * 8)).collect();
     let memory = lab.read(&words);
     let common::Results { found, times, ends } = lab.results;
     Ran { found, times, ends, memory, leased: lab.leased, refills: lab.refills }
