@@ -354,3 +354,47 @@ impl Cpu {
         self.last_commit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use proptest::prelude::*;
+
+    const ROOM: Room = Room { misses: 3, window: 20 };
+
+    /// Loads and stores, each so long after the last, that take so long; what is to be retired before each. The clock after
+    /// each, and all waits. `stood_still` is what the CPU has waited for before.
+    fn run(stood_still: Ticks, accesses: &[(bool, Ticks, Ticks)]) -> (Vec<Ticks>, Vec<Blame>) {
+        let mut cpu = Cpu::new();
+        cpu.stands_still(stood_still);
+        let (mut now, mut clocks) = (0, Vec::new());
+        for (number, (load, after, takes)) in (1..).zip(accesses) {
+            now = cpu.retire(now + after, ROOM.window);
+            let access = Access { cpu: 0, address: number * 64, size: 8, kind: Kind::Load, origin: number };
+            now = match load {
+                true => cpu.load(&access, number, now, now + takes, ROOM),
+                false => {
+                    let now = cpu.room(now, 2);
+                    cpu.store(&access, number, 1, now + takes);
+                    now
+                }
+            };
+            clocks.push(now);
+        }
+        now = cpu.await_loads(now, ROOM.window);
+        clocks.push(cpu.await_stores(now));
+        (clocks, cpu.blamed)
+    }
+
+    proptest! {
+        /// Only what it waits from the begin of a load on counts. The time since then is that of all less that of before,
+        /// which may be later than the clock: it wraps around.
+        #[test]
+        fn what_a_cpu_waited_for_before_changes_nothing(
+            accesses in prop::collection::vec((any::<bool>(), 0u64..30, 0u64..100), 0..30), before in 1u64..1 << 62,
+        ) {
+            prop_assert_eq!(run(before, &accesses), run(0, &accesses));
+        }
+    }
+}

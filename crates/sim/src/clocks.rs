@@ -156,6 +156,19 @@ mod tests {
         assert_eq!(heap.exchange(7, 3), (7, 3));
     }
 
+    /// Clock and CPU share a word.
+    #[test]
+    fn the_latest_clocks_of_the_last_cpus_are_in_order() {
+        let (latest, last) = (Ticks::MAX >> CPU_BITS, corefold_model::MOST_CPUS - 1);
+        let mut heap = Clocks::default();
+        let all = [(latest - 1, last), (latest, 0), (latest, 1), (latest, last - 1), (latest, last)];
+        all.iter().rev().for_each(|(clock, cpu)| heap.push(*clock, *cpu));
+        assert_eq!((heap.smallest(), heap.first()), (latest - 1, Some(last)));
+        heap.delay(|cpu, clock| if cpu == last { clock.min(latest - 2) } else { clock });
+        heap.remove(1);
+        assert_eq!(drain(heap), [(latest - 2, last), (latest - 2, last), (latest, 0), (latest, last - 1)]);
+    }
+
     proptest! {
         /// Few different clocks, so that many are equal.
         #[test]

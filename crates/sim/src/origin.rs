@@ -21,10 +21,21 @@ pub fn parts(origin: u64) -> (u64, u8, u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_parts_come_back() {
         assert_eq!(parts(origin(0x7fff_1234_5678, 5, 16)), (0x7fff_1234_5678, 5, 16));
         assert_eq!(parts(origin(1, 0, 1000)), (1, 0, 64));
+    }
+
+    proptest! {
+        /// None runs over into another, up to the largest that each may be.
+        #[test]
+        fn parts_keep_apart(pc in 0u64..1 << KIND, kind in 0u8..16, size in 0u32..=64) {
+            for (pc, kind, size) in [(pc, kind, size), ((1 << KIND) - 1, kind, size), (pc, 15, 64), (0, 0, size)] {
+                prop_assert_eq!(parts(origin(pc, kind, size)), (pc, kind, size as u8));
+            }
+        }
     }
 }

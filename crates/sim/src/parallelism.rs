@@ -11,7 +11,8 @@ pub struct Parallelism {
     slices: [Slice; SLICES],
 }
 
-const SLICES: usize = 1024;
+/// Few under test, so that places are used again.
+const SLICES: usize = if cfg!(test) { 8 } else { 1024 };
 
 #[derive(Clone, Copy)]
 struct Slice {
@@ -112,6 +113,8 @@ impl Parallelism {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
 
     const SLICE: Ticks = 1 << 10;
 
@@ -187,5 +190,46 @@ mod tests {
         assert_eq!(parallelism.share(100, 0), 0);
         parallelism.spun(0, 3 * SLICES as u64 * SLICE);
         assert_eq!(parallelism.share(100, 2 * SLICE), 0);
+    }
+
+    proptest! {
+        /// Against slices that are all remembered, of which each is known until another takes its place.
+        #[test]
+        fn each_slice_is_known_until_its_place_is_used_again(
+            calls in prop::collection::vec((0u64..40 * SLICE, 0u64..3 * SLICE, 1u64..5, any::<bool>()), 1..60),
+        ) {
+            let mut parallelism = Parallelism::UNKNOWN;
+            parallelism.begin(SLICE);
+            // By place: the number of its slice, threads, time of spins.
+            let mut known: BTreeMap<u64, (u64, u64, Ticks)> = BTreeMap::new();
+            let of = |known: &mut BTreeMap<u64, (u64, u64, Ticks)>, number: u64| {
+                let slot = known.entry(number % SLICES as u64).or_default();
+                if slot.0 != number {
+                    *slot = (number, 0, 0);
+                }
+                *slot
+            };
+            for (clock, time, threads, samples) in calls {
+                let number = clock / SLICE;
+                if samples {
+                    parallelism.sample(clock, |_| threads);
+                    let (_, before, spun) = of(&mut known, number);
+                    let threads = if before == 0 { threads } else { before };
+                    known.insert(number % SLICES as u64, (number, threads, spun));
+                } else {
+                    parallelism.spun(clock, clock + time);
+                    for number in number..=(clock + time) / SLICE {
+                        let (_, threads, spun) = of(&mut known, number);
+                        let (begin, end) = (number * SLICE, (number + 1) * SLICE);
+                        let its = (clock + time).min(end) - clock.max(begin);
+                        known.insert(number % SLICES as u64, (number, threads, spun + its));
+                    }
+                }
+                let (_, threads, spun) = of(&mut known, number);
+                let at_work = (threads * SLICE).saturating_sub(spun).max(SLICE);
+                let share = if threads == 0 { 0 } else { 1_000_000 * SLICE / at_work };
+                prop_assert_eq!(parallelism.share(1_000_000, clock), share);
+            }
+        }
     }
 }

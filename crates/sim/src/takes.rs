@@ -130,4 +130,18 @@ mod tests {
         takes.stored(1, 25);
         assert_eq!((takes.count, takes.held), (3, 5));
     }
+
+    /// Others may count in the word meanwhile, and it may wrap around.
+    #[test]
+    fn an_update_undoes_another_where_it_takes_off_what_that_added() {
+        for others in [0, 1, 7, u64::MAX] {
+            let first = |from: u64, by: u64| (from, from.wrapping_add(by));
+            for (from, by) in [(0, 1), (u64::MAX, 1), (u64::MAX - 2, 5), (3, u64::MAX)] {
+                let (before, after) = first(from, by);
+                let second = (after.wrapping_add(others), before.wrapping_add(others));
+                assert!(undoes((before, after), second));
+                assert!(!undoes((before, after), (second.0, second.1.wrapping_add(1))));
+            }
+        }
+    }
 }
