@@ -58,10 +58,11 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::machine;
 
     #[test]
     fn a_turn_ends_only_where_another_thread_waits() {
-        let mut cpu = Cpu::new(0, 0, false);
+        let mut cpu = Cpu::new(0, 0, Place::of(&machine(), 0), false);
         (cpu.slice_end, cpu.preempted_at) = (100, 70);
         assert_eq!(cpu.turn_ends(), Ticks::MAX);
         cpu.ready.push_back(1);

@@ -30,7 +30,7 @@ pub struct Lease {
     /// The running CPU's clock.
     pub clock: Cell<Ticks>,
     /// The clock from which on basic blocks are events.
-    limit: Cell<Ticks>,
+    pub(crate) limit: Cell<Ticks>,
 }
 
 impl Lease {
@@ -179,7 +179,7 @@ mod tests {
     /// What a lease covers, by its tags: as the inline hooks compare them.
     #[test]
     fn events_take_no_time_where_a_lease_would_cover_them() {
-        let lines = |cpu| [Tag::private_clean(cpu), Tag::private_dirty(cpu), Tag::private_dirty(cpu).left()];
+        let lines = |cpu| [Tag::private_clean(cpu), Tag::private_dirty(cpu), Tag::private_dirty(cpu).evicted()];
         for (cpu, tag) in [3, 4].into_iter().flat_map(|cpu| lines(cpu).map(|tag| (cpu, tag))) {
             let (clean, dirty) = Lease::tags(3, false);
             assert_eq!(Lease::covers_read(tag, 3), tag.bits() & !3 == clean, "{cpu} {tag:?}");

@@ -127,16 +127,20 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Call {
-        Add(Ticks, Due),
-        /// Of the numbers that were returned, the one at this place, whether it is still there or not.
+        /// Of a thread that has none.
+        Set(usize, Ticks),
+        Cancel(usize),
+        SetAlarm(usize, Ticks),
+        /// Of the alarms' numbers, the one at this place, whether it is still there or not.
         Remove(usize),
         Pop(Ticks),
     }
 
     fn call() -> impl Strategy<Value = Call> {
-        let due = prop_oneof![(0usize..3).prop_map(Due::Thread), (0usize..3).prop_map(Due::Alarm)];
         prop_oneof![
-            3 => (0u64..6, due).prop_map(|(time, due)| Call::Add(time, due)),
+            2 => (0usize..3, 0u64..6).prop_map(|(thread, time)| Call::Set(thread, time)),
+            1 => (0usize..3).prop_map(Call::Cancel),
+            2 => (0usize..3, 0u64..6).prop_map(|(alarm, time)| Call::SetAlarm(alarm, time)),
             1 => (0usize..8).prop_map(Call::Remove),
             2 => (0u64..8).prop_map(Call::Pop),
         ]
@@ -150,11 +154,22 @@ mod tests {
             let (mut list, mut numbers) = (Vec::<(Ticks, u64, Due)>::new(), Vec::new());
             for call in calls {
                 match call {
-                    Call::Add(time, due) => {
-                        let number = timers.add(time, due);
+                    Call::Set(thread, time) => {
+                        let due = Due::Thread(thread);
+                        if list.iter().all(|(.., other)| *other != due) {
+                            timers.set(thread, time);
+                            list.push((time, 0, due));
+                        }
+                    }
+                    Call::Cancel(thread) => {
+                        timers.cancel(thread);
+                        list.retain(|(.., due)| *due != Due::Thread(thread));
+                    }
+                    Call::SetAlarm(alarm, time) => {
+                        let number = timers.set_alarm(alarm, time);
                         prop_assert!(number != 0 && !numbers.contains(&number));
                         numbers.push(number);
-                        list.push((time, number, due));
+                        list.push((time, number, Due::Alarm(alarm)));
                     }
                     Call::Remove(at) => {
                         if let Some(number) = numbers.get(at) {

@@ -17,7 +17,7 @@ fn without_pairs() -> Bench {
 
 impl Bench {
     fn tag(&mut self, address: u64) -> Tag {
-        *self.world.tag(address)
+        self.world.tag(address).get()
     }
 
     fn refill(&mut self, address: u64, kind: Kind) -> (bool, Effects) {
@@ -41,7 +41,7 @@ fn a_line_that_leaves_the_first_level_is_no_more_leased() {
     bench.brings(&[0, 1]);
     assert_eq!(bench.tag(line(0)), Tag::private_dirty(0));
     bench.brings(&[2]);
-    assert!(bench.tag(line(0)).has_left_of(Tag::private_clean(0).bits()));
+    assert!(bench.tag(line(0)).is_evicted_of(Tag::private_clean(0).bits()));
     assert_eq!(bench.tag(line(1)), Tag::private_dirty(0));
 }
 
@@ -54,7 +54,7 @@ fn a_refill_brings_the_line_from_the_second_level() {
     assert!(served && effects.has(Effects::ACCESSED));
     assert_eq!((bench.clock(), effects.outcome.transfer), (clock, None), "the CPU runs past it");
     assert!(bench.tag(line(0)).is_below_of(Tag::private_clean(0).bits()), "the second level has what was stored");
-    assert!(bench.tag(line(1)).has_left_of(Tag::private_clean(0).bits()), "it made room");
+    assert!(bench.tag(line(1)).is_evicted_of(Tag::private_clean(0).bits()), "it made room");
     bench.does(What::Fence, 0);
     assert_eq!(bench.clock(), clock + ticks(14 + machine().core.fence), "what the second level takes");
 }
@@ -143,7 +143,7 @@ fn a_prefetch_is_a_request_to_those_that_watch_the_line() {
     bench.sim.clocks.push(until, 0);
     bench.runs(1, from + 105);
     bench.sim.clocks.pop();
-    *bench.world.tag(line(2)) = Tag::UNTOUCHED;
+    bench.world.tag(line(2)).set(Tag::UNTOUCHED);
     assert!(bench.does(What::Load, line(2)).has(Effects::LIMIT));
     assert_eq!(bench.sim.cpus[0].clock, from + 110, "it looks again");
 }

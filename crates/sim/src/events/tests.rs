@@ -48,7 +48,7 @@ fn a_plain_load_of_a_line_that_nobody_shares_only_takes_time() {
     let effects = bench.does(What::Load, X);
     assert!(effects.has(Effects::ACCESSED) && !effects.has(Effects::VALUE));
     assert_eq!(effects.outcome.transfer, Some(Class::Memory));
-    assert_eq!(*crate::Tags::tag(&mut bench.world, X), Tag::private_clean(0));
+    assert_eq!(crate::Tags::tag(&mut bench.world, X).get(), Tag::private_clean(0));
     let again = bench.does(What::Load, X);
     assert!(!again.has(Effects::ACCESSED), "its own line: as under a lease");
 }
@@ -216,7 +216,7 @@ fn while_a_store_waits_on_a_line_that_line_is_not_leased() {
     let mut bench = Bench::new(&machine());
     bench.does(What::AtomicStore(1), X);
     assert!(bench.sim.stores.any_of(0), "the line comes from memory");
-    let tag = |world: &mut World| *crate::Tags::tag(world, X);
+    let tag = |world: &mut World| crate::Tags::tag(world, X).get();
     assert_eq!(tag(&mut bench.world), Tag::private_clean(0));
     bench.does(What::Fence, 0);
     bench.does(What::Store, X);

@@ -4,12 +4,9 @@ use crate::{Options, Runtime};
 use alloc::vec::Vec;
 use corefold_model::{Machine, ticks};
 
-#[path = "../../tests/common/machine.rs"]
-mod common;
-
 /// Two sockets of two clusters of two cores with two hardware threads: CPUs 0 to 7 are the cores' first threads.
 fn machine() -> Machine {
-    let mut machine = common::machine();
+    let mut machine = crate::testing::machine();
     (machine.sockets, machine.cores_per_socket, machine.cores_per_cluster) = (2, 4, 2);
     (machine.sockets_per_group, machine.threads_per_core) = (2, 2);
     machine

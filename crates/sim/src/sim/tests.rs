@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who runs next, and up to when a CPU runs without events.
 use super::*;
+use crate::Watched;
 use crate::What;
 use crate::testing::{Bench, machine};
-use crate::{Due, Watched};
 use proptest::prelude::*;
 
 /// CPUs 1 to 3 wait for their turn at these clocks.
@@ -29,7 +29,7 @@ fn the_cpu_with_the_smallest_clock_runs_next() {
 #[test]
 fn a_timer_that_is_due_comes_before_any_cpu() {
     let mut sim = with_others([50, 60, 70]).sim;
-    sim.timers.add(40, Due::Alarm(0));
+    sim.timers.set_alarm(0, 40);
     assert_eq!(sim.next(39), Turn::Same);
     assert_eq!(sim.next(55), Turn::Timer);
     let waiting = core::iter::from_fn(|| sim.clocks.pop()).collect::<Vec<_>>();
@@ -43,7 +43,7 @@ fn the_slack_is_for_what_others_cannot_observe() {
     let last = 1000 + ticks(10) - 1;
     assert!(sim.within_slack(last) && !sim.within_slack(last + 1));
     assert!(!sim.too_far_ahead(last) && sim.too_far_ahead(last + 1));
-    sim.timers.add(500, Due::Alarm(0));
+    sim.timers.set_alarm(0, 500);
     assert!(sim.too_far_ahead(500 + ticks(10)), "timers are not kept waiting for longer either");
     assert_eq!((sim.shown(900), sim.shown(1200)), (900, 1000), "stores show no later than others act");
 }
@@ -137,7 +137,7 @@ proptest! {
             due.push(other);
         }
         if used[1] {
-            sim.timers.add(timer, Due::Alarm(0));
+            sim.timers.set_alarm(0, timer);
             due.push(timer);
         }
         if used[2] {

@@ -146,7 +146,7 @@ impl Lab {
 
     /// Is the next block an event?
     fn is_at_limit(&self) -> bool {
-        !self.inline || self.lease.clock.get() >= self.lease.limit.get()
+        !self.inline || self.lease.is_over()
     }
 
     fn drop_accounts(&mut self) {
