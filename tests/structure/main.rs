@@ -7,9 +7,6 @@ use imports::Imports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Circles that are known, by crate: the number of files in the largest. Each is to become smaller.
-const KNOWN: [(&str, usize); 1] = [("report", 9)];
-
 /// The engine's rooms, from the bottom to the top: a file imports its own and those below it. A room is a folder, with the
 /// file of its name, or a file of the crate's root: of these all that are not named here are in the lowest.
 const ROOMS: [&[&str]; 11] = [
@@ -87,11 +84,10 @@ fn files_of_a_crate_import_each_other_one_way() {
     let mut wrong = Vec::new();
     for folder in crates() {
         let name = folder.file_name().unwrap().to_str().unwrap();
-        let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(0, |(_, files)| *files);
         let graph = graph(&folder.join("src"));
         let circle = circle(&graph);
-        if circle.len() != known {
-            wrong.push(format!("{name}: {} files in a circle, of {known} that are known: {circle:?}", circle.len()));
+        if !circle.is_empty() {
+            wrong.push(format!("{name}: {circle:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

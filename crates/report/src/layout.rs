@@ -8,6 +8,7 @@ mod glob;
 mod heat;
 mod json;
 mod leaves;
+mod look;
 mod slots;
 mod slots_text;
 mod text;
@@ -17,26 +18,12 @@ pub use diff_json::differences as differences_json;
 pub use diff_text::text as differences_text;
 pub use heat::Heat;
 pub use json::{slots as slots_json, structures as structures_json};
+pub use look::Look;
 pub use slots::Stride;
 pub use slots_text::{InArray, Slots, text as slots_text};
 pub use text::text as structure_text;
 
 use corefold_dwarf::{Structure, Types};
-
-/// How structures are shown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Look {
-    /// Bytes of a cache line.
-    pub line: u64,
-    /// Structures inside are shown with their members.
-    pub expand: bool,
-    /// Characters a line, of tables and sentences.
-    pub width: usize,
-}
-
-fn counted_lines(size: u64, line: u64) -> u64 {
-    size.div_ceil(line)
-}
 
 /// The structures that the patterns name, in the order of the file; all of them, if there is no pattern.
 /// An error is the first pattern that names none.

@@ -131,6 +131,16 @@ fn of_one_waiter(kind: LockKind, run: &RunFacts) -> u64 {
     }
 }
 
+/// `RwLock` of `parking_lot RwLock`; `std::barrier` of C++; else empty.
+pub fn rust_type(lock: &LockUse) -> &str {
+    lock.type_name.as_deref().and_then(|name| name.rsplit(' ').next()).unwrap_or_default()
+}
+
+/// Does it guard the threads that sleep until other locks are free?
+pub fn guards_sleepers(lock: &LockUse) -> bool {
+    rust_type(lock) == "WordLock"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 //! What exploring schedules found: each kind of failure once in full, with what replays it.
 use crate::json::shape;
 use crate::style::{Style, escaped, wrap};
-use crate::text::{Screen, endings};
+use crate::text::endings;
+use crate::text::screen::Screen;
 use crate::{Options, units};
 use corefold_explain::{Ending, Explained};
 use serde::Serialize;

@@ -7,51 +7,16 @@ mod head;
 mod lines;
 mod locks;
 mod passed;
+pub(crate) mod screen;
 mod time;
 pub(crate) mod work;
 
 use crate::curve::Curve;
 use crate::finding::finding;
-use crate::style::{Style, wrap};
+use crate::style::Style;
 use crate::{Options, accuracy};
-use corefold_explain::{Explained, base_name};
-
-/// What every section needs.
-pub(crate) struct Screen<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) style: Style,
-}
-
-impl Screen<'_> {
-    fn width(&self) -> usize {
-        self.options.width.clamp(80, 140)
-    }
-
-    /// A section's title: bold, after an empty line.
-    fn title(&self, title: &str) -> String {
-        format!("\n{}", paragraph(title, self.width(), |line| self.style.bold(line)))
-    }
-
-    /// What stands below a table and says what it leaves out.
-    fn footer(&self, text: &str) -> String {
-        let lines = wrap(text, self.width(), 2);
-        lines.lines().map(|line| self.style.dim(line) + "\n").collect()
-    }
-}
-
-/// Wrapped text, each line painted by itself: pagers forget a colour at a line's end.
-fn paragraph(text: &str, width: usize, paint: impl Fn(&str) -> String) -> String {
-    wrap(text, width, 0).lines().map(|line| paint(line) + "\n").collect()
-}
-
-/// `counter.c:31`, as far as it is known.
-fn source(file: Option<&str>, line: Option<u32>) -> String {
-    match (file, line) {
-        (Some(file), Some(line)) => format!("{}:{line}", base_name(file)),
-        (Some(file), None) => base_name(file).into(),
-        _ => String::new(),
-    }
-}
+use corefold_explain::Explained;
+use screen::{Screen, paragraph};
 
 /// The whole report.
 pub fn text(runs: &[Explained], options: &Options) -> String {

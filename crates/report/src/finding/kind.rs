@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kind of code that limits a program, whose accuracy the report quotes.
-use super::Cause;
+use super::cause::Cause;
 use crate::accuracy::CodeKind;
 use crate::hot::Group;
 use corefold_explain::Sharing;

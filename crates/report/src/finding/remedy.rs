@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to try against a cause: what the field does about its kind. A direction, not a measurement.
-use super::{Cause, lock_on, spun_on};
+use super::cause::{Cause, lock_on, spun_on};
 use crate::curve::Point;
 use crate::hot::{Group, Spot, groups};
-use crate::locks::LockGroup;
+use crate::locks::{LockGroup, rust_type};
 use crate::units;
 use corefold_explain::{LockUse, Sharing};
 use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
@@ -62,16 +62,6 @@ fn with_counts(what: String, lock: &LockUse, on: Option<&Group>) -> String {
 
 fn is_rwlock(lock: &LockUse) -> bool {
     lock.kind == LockKind::RwLock || rust_type(lock) == "RwLock"
-}
-
-/// `RwLock` of `parking_lot RwLock`; `std::barrier` of C++; else empty.
-fn rust_type(lock: &LockUse) -> &str {
-    lock.type_name.as_deref().and_then(|name| name.rsplit(' ').next()).unwrap_or_default()
-}
-
-/// Does it guard the threads that sleep until other locks are free?
-pub fn guards_sleepers(lock: &LockUse) -> bool {
-    rust_type(lock) == "WordLock"
 }
 
 fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {

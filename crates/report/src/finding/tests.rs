@@ -3,7 +3,7 @@ use super::*;
 use crate::Work;
 use crate::sample::*;
 use corefold_explain::{Beside, Explained, FieldUse, LockUse, Neighbours, PassedUse, SiteUse, Stage, judge};
-use corefold_recording::{AccessKind, CLASSES, Meetings, Time};
+use corefold_recording::{AccessKind, CLASSES, LockKind, Meetings, Time};
 
 fn said(runs: &[Explained]) -> String {
     finding(&Curve::new(runs, Work::Total)).text()

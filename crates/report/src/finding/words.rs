@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The finding's sentences.
 mod lines;
+mod locks;
+mod stage;
 
-use super::remedy::guards_sleepers;
-use super::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, scales, work_growth};
+use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, scales, work_growth};
 use crate::curve::{Curve, Point};
-use crate::locks::{self, LockGroup, before_work};
+use crate::locks::before_work;
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::{Function, LockUse, MOSTLY_PASSED, Place, RunFacts};
-use corefold_recording::LockKind;
+use corefold_explain::{Function, MOSTLY_PASSED, RunFacts};
 use lines::lines_sentence;
+use locks::lock_sentence;
+use stage::serial;
 
 pub fn failure(curve: &Curve) -> String {
     let Some(largest) = curve.failed().next_back() else {
@@ -101,83 +103,6 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
     }
 }
 
-fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
-    let all = point.explained.run.time.total();
-    let share = units::about(units::share(lock.wait_cycles, all));
-    let name = lock.name();
-    // A lock without a name is called by the function that waits for it.
-    let place = lock.worst().waited_at.as_ref().filter(|p| !name.contains(&p.function));
-    let place = place.map_or(String::new(), |p| format!(", longest in {p}"));
-    let named = lock.name_with_kind();
-    let several = lock.members(all).map_or(String::new(), |members| format!(" ({members})"));
-    let meaning = match lock.kind {
-        LockKind::Barrier => uneven(point, lock),
-        LockKind::CondVar if lock.worst().may_be_barrier => {
-            ". Two threads use it, in one of two ways: one waits for the \
-                        other's output, which comes too slowly; or they meet at a barrier, and one arrives later."
-                .into()
-        }
-        LockKind::CondVar if serial(point).is_some() => ".".into(),
-        LockKind::CondVar => ". Either there is too little work, or who signals it is too slow.".into(),
-        _ if guards_sleepers(lock.worst()) => taken(lock.acquisitions, lock.contended) + &sleepers(point, lock),
-        _ => taken(lock.acquisitions, lock.contended),
-    };
-    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
-}
-
-/// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
-fn sleepers(point: &Point, lock: &LockGroup) -> String {
-    let at = |of: &LockGroup, place: &Place| of.locks.iter().any(|lock| lock.waited_at.as_ref() == Some(place));
-    // Of a lock that parks its threads there, the type has its crate's name.
-    let parks =
-        |lock: &LockUse| !guards_sleepers(lock) && lock.type_name.as_ref().is_some_and(|name| name.contains(' '));
-    let mut others = locks::groups(point.explained).into_iter().filter(|other| parks(other.worst()));
-    let beside = lock.worst().waited_at.as_ref().and_then(|place| others.find(|other| at(other, place)));
-    let whose = beside.map_or(String::new(), |other| format!(": here, the {}", other.name_with_kind()));
-    format!(" It guards one of parking_lot's lists of threads that sleep until a lock is free{whose}.")
-}
-
-/// How unevenly threads arrive at a barrier, and which arrives last.
-fn uneven(point: &Point, lock: &LockGroup) -> String {
-    let worst = lock.worst();
-    let made =
-        if worst.made { " It is a condition variable on which the last thread to arrive broadcasts." } else { "" };
-    let Some(meetings) = worst.meetings.filter(|meetings| meetings.rounds > 0) else {
-        return format!(".{made} Threads arrive unevenly.");
-    };
-    let wait = worst.wait_cycles as f64 / worst.contended.max(1) as f64 / point.explained.run.clock_hz.max(1) as f64;
-    format!(
-        ".{made} Threads arrive unevenly: they wait {} for the last of {}, on average; thread {} is last in {} of {}.",
-        units::duration(wait),
-        meetings.threads,
-        meetings.last,
-        units::about(units::share(meetings.last_rounds, meetings.rounds)),
-        units::counted(meetings.rounds, "round"),
-    )
-}
-
-/// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
-/// others wait.
-fn all_locks(point: &Point, lock: &LockGroup) -> String {
-    let run = &point.explained.run;
-    let groups = locks::groups(point.explained).into_iter().filter(|group| group.blamable > 0);
-    let (count, waited) = groups.fold((0, 0), |(count, sum), g| (count + g.locks.len(), sum + g.blamable));
-    if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
-        return String::new();
-    }
-    format!(" All {count} locks together: {} of thread time.", units::about(units::share(waited, run.time.total())))
-}
-
-fn taken(acquisitions: u64, contended: u64) -> String {
-    match (acquisitions, contended) {
-        (0, 0) => return ".".into(),
-        (0, waits) => return format!(": {}.", units::counts(waits, "wait")),
-        _ => {}
-    }
-    let contended = units::about(units::share(contended, acquisitions));
-    format!(": {contended} of its {} acquisitions had to wait.", units::count(acquisitions as f64))
-}
-
 fn many_lines_sentence(point: &Point) -> String {
     let time = point.explained.run.time;
     let waited = time.stall + time.spin;
@@ -198,19 +123,6 @@ fn many_lines_sentence(point: &Point) -> String {
         ),
         None => format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out."),
     }
-}
-
-/// A stage that takes less of the run is not told.
-const LONG: f64 = 20.0;
-
-/// `for 60% of the run hardly more than one thread was at work, in merge (sort.c:4)`.
-fn serial(point: &Point) -> Option<String> {
-    let run = &point.explained.run;
-    let stage = point.explained.stage.as_ref().filter(|stage| stage.percent >= LONG)?;
-    let place = Place { function: stage.name.clone(), file: stage.file.clone(), line: stage.line };
-    let of = units::about(stage.percent / 100.0);
-    (run.cpus > 1 && run.threads > 1 && !scales(point))
-        .then(|| format!("for {of} of the run hardly more than one thread was at work, in {place}"))
 }
 
 fn idle_sentence(point: &Point) -> String {

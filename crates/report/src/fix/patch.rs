@@ -9,7 +9,9 @@ mod diff;
 mod size;
 mod source;
 
-use super::{Candidate, Reorder, Trial, gains_more};
+use super::candidate::Candidate;
+use super::order::Reorder;
+use super::trial::{Trial, gains_more};
 use corefold_explain::{Declared, DeclaredMember, Language, Storage, Undeclared};
 use diff::{Change, diff};
 use serde::Serialize;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which layouts are worth a trial.
-use super::Candidate;
+use super::candidate::Candidate;
 use super::ranges::cuts;
 use super::together::hot_together;
 use super::unit::{ELEMENTS, LEAST, LEAST_OF_FIELD, PADDED, Part, Unit, fields, share_of};
 use crate::hot::{Group, costliest, groups};
 use crate::units;
-use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, Undeclared, one_name, pattern};
+use corefold_explain::{Explained, FieldUse, HotLine, ObjectUse, Storage, one_name, pattern};
 use corefold_recording::Time;
 use std::collections::BTreeSet;
 
@@ -16,10 +16,6 @@ const OBJECTS: usize = 4;
 const LEAST_OF_STALL: f64 = 0.05;
 /// Fields of one object, the most expensive, that are tried alone.
 const FIELDS: usize = 4;
-
-/// glibc's heap aligns objects so, and maps larger ones by themselves.
-const HEAP_GRAIN: u64 = 16;
-const HEAP_LARGE: u64 = 128 << 10;
 
 /// Layouts that are worth a trial, the object with the most wait first.
 pub fn candidates(explained: &Explained) -> Vec<Candidate> {
@@ -86,10 +82,6 @@ fn shares_line(line: &HotLine, name: &str) -> bool {
     objects.len() > 1 && objects.iter().any(|object| object.name == name)
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 fn of_group(group: &Group<'_>, explained: &Explained) -> Vec<Candidate> {
     let hottest = group.hottest();
     let Some(object) = main_object(hottest) else { return Vec::new() };
@@ -113,44 +105,6 @@ fn main_object(line: &HotLine) -> Option<&ObjectUse> {
 }
 
 impl Unit<'_> {
-    pub fn candidate(&self, layout: String, stride: u64, parts: Vec<(u64, u64, u64)>) -> Candidate {
-        let used = parts.last().map_or(0, |(_, bytes, to)| to + bytes);
-        let new_stride = used.next_multiple_of(self.line_bytes);
-        let moved: u64 = parts.iter().map(|(_, bytes, _)| bytes).sum();
-        Candidate {
-            object: self.object.name.clone(),
-            layout,
-            address: self.object.address,
-            bytes: self.object.bytes,
-            is_heap: self.object.storage == Storage::Heap,
-            slot_step: self.slot_step(),
-            live: 1,
-            stride,
-            new_stride,
-            more_bytes: (new_stride - moved.min(new_stride)) * (self.object.bytes / stride).max(1),
-            parts,
-            element: None,
-            follows: false,
-            reorder: None,
-            declared: Err(Undeclared::Untyped),
-        }
-    }
-
-    /// Bytes from one place on a line where the object may begin to the next; 0 if its place is no luck.
-    fn slot_step(&self) -> u64 {
-        let ObjectUse { storage, stride, bytes, .. } = *self.object;
-        let step = match storage {
-            Storage::Heap if bytes < HEAP_LARGE => HEAP_GRAIN,
-            Storage::Slab => gcd(stride, self.line_bytes),
-            _ => 0,
-        };
-        if step < self.line_bytes && self.stride == bytes { step } else { 0 }
-    }
-
-    pub fn name(&self, part: &Part) -> String {
-        one_name(&part.names.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-
     /// Each element of the array on lines of its own.
     fn elements(&self, group: &Group<'_>) -> Option<Candidate> {
         if self.stride < self.object.bytes {
@@ -236,19 +190,6 @@ impl Unit<'_> {
                 self.candidate(format!("padding before {}", self.name(part)), self.stride, parts)
             })
             .collect()
-    }
-
-    /// Each with its offset, those that cost most first.
-    pub fn written_fields(&self) -> Vec<(u64, &Part)> {
-        let all = self.parts.iter().map(|(offset, part)| (*offset, part));
-        let mut written: Vec<(u64, &Part)> = all.filter(|(_, part)| part.written).collect();
-        // One of an array's elements is no better than the others.
-        let like = |part: &Part| {
-            self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
-        };
-        written.retain(|(_, part)| like(part) == 1 && part.is_one());
-        written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
-        written
     }
 
     /// Lines that CPUs fetch only to read, without what is written on them. What else is on them goes along: who finds one field

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where an object happens to begin on a line is luck, if its allocator does not align it. So a layout is also tried with all
 //! objects at one such slot, for each slot.
-use super::Candidate;
+use super::candidate::{Candidate, Layout};
 use serde::Serialize;
 
 /// What a layout gains over the layout as it is, both with all objects at one slot.
@@ -22,9 +22,6 @@ pub struct Luck {
     /// What today's places gain over the mean of the slots.
     pub luck: Option<f64>,
 }
-
-/// Parts of a unit that is laid out, and its new stride.
-pub type Layout = (Vec<(u64, u64, u64)>, u64);
 
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Option<Vec<f64>> = values.collect();

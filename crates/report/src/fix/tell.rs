@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layouts that were tried, by gain: as text, and as a document.
-use super::{ALIKE, BySlot, Fixes, Luck, Other, Patch, Trial, Verified, gains_more};
+use super::fixes::{Fixes, Verified};
+use super::patch::Patch;
+use super::slots::{BySlot, Luck};
+use super::trial::{ALIKE, Other, Trial, gains_more};
 use crate::json::shape;
 use crate::style::{Style, escaped, source, visible, wrap};
 use crate::table::{Align, Table};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Of many objects, whose lines each CPU fetches once: the hot fields together, apart from the cold ones.
-use super::Candidate;
-use super::reorder::{Reorder, Used};
+use super::candidate::Candidate;
+use super::order::Reorder;
+use super::reorder::Used;
 use super::unit::{LEAST, Part, Unit};
 use crate::hot::writes;
 use crate::units;

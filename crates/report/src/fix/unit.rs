@@ -2,7 +2,7 @@
 //! What is laid out anew: an object, or the elements of an array, and how its fields are used.
 use crate::hot::{Group, writes};
 use crate::units;
-use corefold_explain::{FieldUse, HotLine, ObjectUse, pattern};
+use corefold_explain::{FieldUse, HotLine, ObjectUse, one_name, pattern};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The least share of the CPU time that an object must be waited for.
@@ -121,5 +121,22 @@ impl<'a> Unit<'a> {
         let astride = fields(group, &object.name).any(|(object, _)| !object.address.is_multiple_of(line_bytes));
         let written = written(group, &object.name, stride);
         Unit { object, line_bytes, stride, parts, written, astride }
+    }
+
+    pub fn name(&self, part: &Part) -> String {
+        one_name(&part.names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Each with its offset, those that cost most first.
+    pub fn written_fields(&self) -> Vec<(u64, &Part)> {
+        let all = self.parts.iter().map(|(offset, part)| (*offset, part));
+        let mut written: Vec<(u64, &Part)> = all.filter(|(_, part)| part.written).collect();
+        // One of an array's elements is no better than the others.
+        let like = |part: &Part| {
+            self.parts.values().filter(|other| pattern(&other.names[0]) == pattern(&part.names[0])).count()
+        };
+        written.retain(|(_, part)| like(part) == 1 && part.is_one());
+        written.sort_by_key(|(_, part)| std::cmp::Reverse((part.cost, part.transfers)));
+        written
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What differs between two builds as a JSON document, for other tools.
-use super::Look;
 use super::diff::{Change, Differences, PairChange};
 use super::json::SCHEMA;
 use super::leaves::Leaf;
+use super::look::Look;
 use crate::style::escaped;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What differs between two builds, in words.
 use super::diff::{Change, Differences, Elements, PairChange};
+use super::look::{Look, counted_lines};
 use super::slots_text::slot_list;
-use super::{Look, counted_lines};
 use crate::style::{visible, wrap};
 use crate::units::counted;
 

@@ -2,8 +2,8 @@
 //! Structures and arrays of them as JSON documents, for other tools.
 use super::form::Form;
 use super::leaves::Leaf;
+use super::look::{Look, counted_lines};
 use super::slots_text::Slots;
-use super::{Look, counted_lines};
 use crate::style::escaped;
 use corefold_dwarf::{Kind, Member, Record, Role, Structure, TypeId, Types};
 use serde::Serialize;

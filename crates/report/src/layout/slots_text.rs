@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An array of structures in words and tables: where each slot begins on a line, on which line of its object each
 //! field is, and which pairs of fields share one.
+use super::glob;
 use super::leaves::{Leaf, leaves};
+use super::look::Look;
 use super::slots::{Pair, Rows, Stride, pairs};
-use super::{Look, glob};
 use crate::style::{Style, visible, wrap};
 use crate::table::{Align, Table};
 use corefold_dwarf::{Structure, Types};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures as C declarations with offsets, sizes, holes and line boundaries: the form that pahole made known.
 use super::form::{Form, Hole, Summary, storage};
-use super::{Look, counted_lines};
+use super::look::{Look, counted_lines};
 use crate::style::{is_visible, line};
 use corefold_dwarf::{Keyword, Kind, Member, Record, Role, Structure, TypeId, Types, Variants};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The curve: table, plot and law.
-use super::Screen;
+use super::screen::Screen;
 use crate::curve::{Curve, Point, visits};
 use crate::law;
 use crate::pace::Basis;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that failed, with their stacks; and the notes.
-use super::{Screen, paragraph};
+use super::screen::{Screen, paragraph};
 use crate::curve::{Curve, Point};
 use crate::finding::how_it_failed;
 use crate::style::{clip, wrap};

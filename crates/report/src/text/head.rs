@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Title and finding.
+use super::screen::{Screen, paragraph};
 use super::work;
-use super::{Screen, paragraph};
 use crate::curve::Curve;
 use crate::finding::finding;
 use crate::host;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hottest cache lines, by object.
-use super::{Screen, source};
+use super::screen::{Screen, source};
 use crate::curve::Point;
 use crate::fields::{FieldRow, rows, slots};
 use crate::finding::cpu_time;

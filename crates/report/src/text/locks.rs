@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, and whatever else threads wait for, by wait.
-use super::{Screen, source};
+use super::screen::{Screen, source};
 use crate::curve::Point;
 use crate::locks::{LockGroup, groups};
 use crate::table::{Align, Table};

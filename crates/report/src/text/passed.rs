@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uncontended transfers, where they cost something all the same.
-use super::{Screen, source};
+use super::screen::{Screen, source};
 use crate::curve::Point;
 use crate::table::{Align, Table};
 use crate::units;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the threads' time went, as one bar.
-use super::Screen;
+use super::screen::Screen;
 use crate::curve::Point;
 use crate::units;
 

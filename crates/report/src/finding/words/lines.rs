@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sentences on lines: who takes them from whom, and what would separate what lies on them.
-use super::taken;
+use super::locks::taken;
 use crate::curve::Point;
-use crate::finding::{cpu_time, lock_on};
+use crate::finding::cause::{cpu_time, lock_on};
 use crate::hot::{Group, Spot, by_field};
 use crate::units;
 use corefold_explain::{LockUse, Sharing, listed, lock_kind_name};
