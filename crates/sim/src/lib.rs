@@ -14,6 +14,7 @@ extern crate self as corefold_sim;
 
 mod access;
 mod clocks;
+pub mod condvar;
 mod cpu;
 pub mod delays;
 mod event;
