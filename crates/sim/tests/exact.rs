@@ -77,7 +77,7 @@ fn waited(skips_after: u32, lists: &[Vec<Op>]) -> (Results, u64) {
 }
 
 proptest! {
-    #![proptest_config(times(2))]
+    #![proptest_config(times(40))]
     #[test]
     fn skipped_spins(lists in waiting()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
@@ -85,7 +85,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(times(1))]
+    #![proptest_config(times(40))]
     #[test]
     fn skipped_spins_beside_siblings(lists in waiting_beside()) {
         prop_assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
@@ -127,7 +127,7 @@ const X: u64 = 0x1000;
 const Y: u64 = 0x1040;
 const Z: u64 = 0x1080;
 
-/// Found by the property test above, each with one line of the simulator left out; most take it more cases than
+/// Found by the property test above, each with one line of the simulator left out; some may take it more cases than
 /// `make test` has.
 #[test]
 fn skipped_spins_beside_siblings_that_are_seldom_met() {

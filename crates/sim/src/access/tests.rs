@@ -59,27 +59,29 @@ fn a_refill_brings_the_line_from_the_second_level() {
     assert_eq!(bench.clock(), clock + ticks(14 + machine().core.fence), "what the second level takes");
 }
 
-/// As an event: the same outcome, tags and clock.
+/// As an event: the same outcome, tags and clock, also where it has to wait for one of the loads under way.
 #[test]
 fn a_refill_is_a_short_way_to_what_the_event_does() {
-    for (what, kind) in [(What::Load, Kind::Load), (What::Store, Kind::Store)] {
-        for lines in [&[0, 1, 2][..], &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]] {
-            let (mut short, mut event) = (without_pairs(), without_pairs());
-            for bench in [&mut short, &mut event] {
-                bench.brings(lines);
+    let kinds = [(What::Load, Kind::Load), (What::Store, Kind::Store)];
+    let cases = kinds.into_iter().flat_map(|kind| [3, 5, 14].map(|lines| (kind, lines)));
+    for (((what, kind), lines), loads) in cases.flat_map(|case| [0, 3].map(|loads| (case, loads))) {
+        let (mut short, mut event) = (without_pairs(), without_pairs());
+        for bench in [&mut short, &mut event] {
+            bench.brings(&(0..lines).collect::<Vec<_>>());
+            for address in (0..loads).map(|number| 0x9000 + number * 64) {
+                bench.world.write(address, 8, 1 << 40); // no pointer to here
+                bench.does(What::Load, address);
             }
-            let (served, effects) = short.refill(line(0), kind);
-            let expected = event.does(what, line(0));
-            assert!(served);
-            assert_eq!(
-                (effects.outcome.done, effects.outcome.effect),
-                (expected.outcome.done, expected.outcome.effect)
-            );
-            assert_eq!((effects.outcome.transfer, effects.tag), (expected.outcome.transfer, expected.tag));
-            assert_eq!(short.clock(), event.clock());
-            let tags = |bench: &mut Bench| (0..14).map(|number| bench.tag(line(number))).collect::<Vec<_>>();
-            assert_eq!(tags(&mut short), tags(&mut event), "{lines:?}");
         }
+        let begin = short.clock();
+        let (served, effects) = short.refill(line(0), kind);
+        let expected = event.does(what, line(0));
+        assert!(served);
+        assert_eq!((effects.outcome.done, effects.outcome.effect), (expected.outcome.done, expected.outcome.effect));
+        assert_eq!((effects.outcome.transfer, effects.tag), (expected.outcome.transfer, expected.tag));
+        assert_eq!((short.clock(), short.clock() > begin), (event.clock(), kind == Kind::Load && loads > 0));
+        let tags = |bench: &mut Bench| (0..14).map(|number| bench.tag(line(number))).collect::<Vec<_>>();
+        assert_eq!(tags(&mut short), tags(&mut event), "{lines:?}");
     }
 }
 
