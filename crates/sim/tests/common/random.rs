@@ -24,10 +24,10 @@ pub fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Such operations, but for so many, and now and then as many plain ones in a row as it takes for a line to rest with its CPU:
-/// that is one which nobody stores to atomically.
+/// of one line that others store to atomically, and of one that they do not.
 pub fn ops(op: impl Strategy<Value = Op>, most: usize) -> impl Strategy<Value = Vec<Op>> {
-    let hits = (0u64..2, 0u64..9, 13usize..16).prop_map(|(word, value, times)| {
-        let place = Bytes::word(0x10c0 + word * 8);
+    let hits = (2u64..4, 0u64..9, 13usize..16).prop_map(|(line, value, times)| {
+        let place = Bytes::word(0x1000 + line * 64);
         vec![if value == 0 { Load(place) } else { Store(place, value) }; times]
     });
     let part = prop_oneof![15 => op.prop_map(|op| vec![op]), 1 => hits];
