@@ -2,7 +2,8 @@
 //! Where the program allocates and maps.
 use crate::hot::hot;
 use crate::scheduling::fiber::current;
-use crate::storage::objects::{self, SITE_DEPTH};
+use crate::storage::alloc_sites::SITE_DEPTH;
+use crate::storage::objects;
 use corefold_recording::Mapping;
 
 /// The number of the place that allocates or maps `size` bytes now.

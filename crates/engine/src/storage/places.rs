@@ -56,6 +56,21 @@ pub struct Pages {
     pub bytes: u64,
 }
 
+/// Where a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At once.
+    At {
+        address: u64,
+        /// Does it read as zeroes?
+        zeroes: bool,
+    },
+    /// In the thread's arena, under its lock.
+    Arena,
+    /// There is no room.
+    Nowhere,
+}
+
 /// The places of one heap: small objects in the lower half of its addresses, large ones in the upper.
 pub struct Places {
     begin: u64,
@@ -120,6 +135,20 @@ impl Places {
         &mut self.threads[thread]
     }
 
+    /// The first part of a request of the thread's: pages of its own, a chunk from its cache, if that may answer it, or the
+    /// arena is to be asked. No request is answered that is beyond a quarter of the heap.
+    pub fn take(&mut self, thread: usize, size: u64, align: u64, cached: bool) -> Place {
+        if size >= (self.end - self.begin) / 4 {
+            return Place::Nowhere;
+        }
+        if size >= LARGE {
+            let large = self.take_large(size, align);
+            return large.map_or(Place::Nowhere, |address| Place::At { address, zeroes: true });
+        }
+        let kept = if cached && align <= GRAIN { self.take_kept(thread, size) } else { None };
+        kept.map_or(Place::Arena, |address| Place::At { address, zeroes: false })
+    }
+
     /// The arena that `thread` is attached to from its first request on: one that nobody uses, a new one, or, when there
     /// are as many as glibc makes, the next in turn.
     pub fn arena_of(&mut self, thread: usize) -> u32 {
@@ -160,7 +189,7 @@ impl Places {
     }
 
     /// A chunk from the thread's own cache.
-    pub fn take_kept(&mut self, thread: usize, size: u64) -> Option<u64> {
+    fn take_kept(&mut self, thread: usize, size: u64) -> Option<u64> {
         if size > LARGEST_KEPT {
             return None;
         }
@@ -237,7 +266,7 @@ impl Places {
     }
 
     /// Pages of its own, 16 bytes into one as glibc's mappings are.
-    pub fn take_large(&mut self, size: u64, align: u64) -> Option<u64> {
+    fn take_large(&mut self, size: u64, align: u64) -> Option<u64> {
         let lead = align.max(GRAIN);
         let bytes = (size + lead).next_multiple_of(PAGE);
         let begin = match self.large_free.get_mut(&bytes).and_then(Vec::pop) {

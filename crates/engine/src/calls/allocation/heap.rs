@@ -6,14 +6,13 @@ use crate::account::freed;
 use crate::calls::allocation::arenas;
 use crate::counts::sites;
 use crate::engine::{charge, launch};
-use crate::layout::HEAP_BYTES;
 use crate::scheduling::shown;
 use crate::scheduling::store_buffer;
 use crate::state::scheduler::running_fiber;
 use crate::storage::limit;
 use crate::storage::lines;
 use crate::storage::objects::{self, ALIGNED, object_at, places, size_of};
-use crate::storage::places::LARGE;
+use crate::storage::places::Place;
 use crate::storage::relayout;
 use crate::sys;
 
@@ -50,14 +49,11 @@ pub fn allocate(request: Request, pc: u64) -> (u64, bool) {
 
 fn place(Request { size, align, cached }: Request, pc: u64) -> Option<(u64, bool)> {
     let me = running_fiber();
-    if size >= HEAP_BYTES / 4 {
-        return None;
+    match places(|places| places.take(me, size, align, cached)) {
+        Place::At { address, zeroes } => Some((address, zeroes)),
+        Place::Arena => arenas::take(me, size, align, pc),
+        Place::Nowhere => None,
     }
-    if size >= LARGE {
-        return places(|places| places.take_large(size, align)).map(|address| (address, true));
-    }
-    let kept = if cached && align <= ALIGNED { places(|places| places.take_kept(me, size)) } else { None };
-    kept.map(|address| (address, false)).or_else(|| arenas::take(me, size, align, pc))
 }
 
 /// Frees an object in a call from `pc`; false if there is none at `address`.
