@@ -104,7 +104,6 @@ fn runs_at_several_counts_are_simulated_at_once() {
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
 }
 
-/// Another seed is another run; the seed is not just written down.
 #[test]
 fn a_program_sees_nothing_of_the_host_that_differs_from_run_to_run() {
     let program = program("determinism/seen.c");
@@ -118,6 +117,7 @@ fn a_program_sees_nothing_of_the_host_that_differs_from_run_to_run() {
     assert_eq!(first, seen());
 }
 
+/// Another seed is another run; the seed is not just written down.
 #[test]
 fn the_seed_decides() {
     let program = program("determinism/exchange.cpp");
@@ -127,6 +127,18 @@ fn the_seed_decides() {
     };
     assert_eq!(cycles("7"), cycles("7"));
     assert_ne!(cycles("7"), cycles("8"));
+}
+
+/// In a seed's schedule every access is an event; lines of the CPU's own that were evicted have to be refilled there, too.
+#[test]
+fn a_seeds_schedule_refills_what_was_evicted() {
+    let program = program("mechanisms/evicted.c");
+    let cycles = |seed: &str| {
+        let machine = Simulation::of(&program).cpus("1").option("--machine", "bdw-2s-e5-2680v4");
+        machine.option("--seed", seed).report().at(1).cycles()
+    };
+    let (plain, drawn) = (cycles("0"), cycles("1"));
+    assert!(drawn * 10 > plain * 9, "{drawn}, not {plain}");
 }
 
 /// Without slack, running ahead on lines that a CPU has and skipping turns of a spin change no time. (Mispredicted

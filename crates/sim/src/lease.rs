@@ -142,13 +142,13 @@ impl Lease {
     /// Is a read by `cpu` of a line with this tag one that a lease lets it make without an event? As an event, it takes no
     /// time either.
     #[inline]
-    pub(crate) fn covers_read(tag: Tag, cpu: u32) -> bool {
+    pub fn covers_read(tag: Tag, cpu: u32) -> bool {
         tag.bits() & !3 == Tag::private_clean(cpu).bits()
     }
 
     /// The same of a store.
     #[inline]
-    pub(crate) fn covers_store(tag: Tag, cpu: u32) -> bool {
+    pub fn covers_store(tag: Tag, cpu: u32) -> bool {
         tag.is_dirty() && tag.modified() == Tag::private_dirty(cpu)
     }
 

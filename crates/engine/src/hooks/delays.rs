@@ -11,8 +11,9 @@ use crate::state::scheduler::running_fiber;
 use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
 use core::sync::atomic::Ordering;
-use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
+use corefold_model::{TICKS_PER_CYCLE, Ticks, ticks};
 use corefold_recording::AccessKind;
+use corefold_sim::Lease;
 use corefold_sim::delays::Step;
 
 /// Threads that only poll for so long (a share of a second of virtual time) are taken to poll for ever.
@@ -21,7 +22,7 @@ const LOOK_FOR: u64 = 100;
 /// Cycles between two checks of whether all threads only poll.
 const LOOK_AROUND: u32 = 50_000;
 
-/// A plain access is about to happen. True if its line is the CPU's own: then it costs nothing.
+/// A plain access is about to happen. True if a lease would cover it: then it costs nothing.
 #[cold]
 pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     step(false, pc);
@@ -30,9 +31,9 @@ pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
     match what {
         AccessKind::Read => {
             current().spins.with(|spins| spins.note_read(address));
-            tag.private_cpu() == Some(cpu)
+            Lease::covers_read(tag, cpu)
         }
-        _ => tag == Tag::private_dirty(cpu),
+        _ => Lease::covers_store(tag, cpu),
     }
 }
 
