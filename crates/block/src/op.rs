@@ -79,7 +79,7 @@ impl<'a> Builder<'a> {
                 place.into_iter().for_each(|written| self.values.store(written));
                 self.order(&mut op, self.core.rmw);
             }
-            Hook::Fence if atomic => self.order(&mut op, self.core.fence),
+            Hook::Fence if atomic => self.order(&mut op, self.core.rmw),
             Hook::AtomicLoad => (op.load, op.address) = (place, Set::ADDRESS),
             Hook::AtomicStore => {
                 (op.store, op.handed) = (place, Set::VALUE);

@@ -37,8 +37,6 @@ repeated! {
     exchange "xchg [{at}], rcx";
     compare_exchange "lock cmpxchg [{at}], rcx";
     mfence "mfence";
-    /// What gcc emits for a sequentially consistent fence.
-    locked_or "lock or qword ptr [rsp], 0";
     stores "mov [{at}], rcx";
     /// Each loads what the last one stored.
     additions "add qword ptr [{at}], 1";

@@ -32,8 +32,7 @@ pub fn figures() -> Vec<Figure> {
         alone(ADDED, asm::lock_add, "on a line that the CPU owns"),
         alone("xchg", asm::exchange, "on a line that the CPU owns"),
         alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
-        alone("core.fence", asm::locked_or, "lock or on the stack, which gcc takes for a fence"),
-        alone("mfence", asm::mfence, "with nothing to wait for"),
+        alone("core.fence", asm::mfence, "mfence with nothing to wait for"),
         alone("core.pause", asm::pause, "pause"),
         alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
     ];

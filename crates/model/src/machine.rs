@@ -106,7 +106,7 @@ pub struct Core {
     pub forward: u32,
     /// The same where both name the word by a register and a constant.
     pub renamed: u32,
-    /// Cycles of a full fence with nothing to drain.
+    /// Cycles of `mfence` with nothing to drain.
     pub fence: u32,
     /// The instruction `mfence` also waits for the results of all earlier instructions, and later ones for it.
     pub fence_serializes: bool,

@@ -16,7 +16,10 @@ pub enum What {
     AtomicStore(u64),
     /// A locked operation. The front end carries it out once the event is over, before any other.
     Update,
+    /// `mfence`.
     Fence,
+    /// A locked operation on the thread's own stack, which gcc and rustc take for a sequentially consistent fence.
+    LockedFence,
     /// What it costs, for a front end that does the rest: a part of a larger operation.
     Timed(Kind),
 }
@@ -67,7 +70,7 @@ impl Event {
     #[inline(always)]
     pub fn new(what: What, cpu: u32, address: u64, size: u32, origin: u64) -> Event {
         let kind = match what {
-            What::Load | What::AtomicLoad | What::Fence => Kind::Load,
+            What::Load | What::AtomicLoad | What::Fence | What::LockedFence => Kind::Load,
             What::Store => Kind::Store,
             What::AtomicStore(_) => Kind::AtomicStore,
             What::Update => Kind::Rmw,
@@ -89,6 +92,10 @@ impl Event {
 
     pub fn fence(cpu: u32) -> Event {
         Event::new(What::Fence, cpu, 0, 0, 0)
+    }
+
+    pub fn locked_fence(cpu: u32) -> Event {
+        Event::new(What::LockedFence, cpu, 0, 0, 0)
     }
 }
 

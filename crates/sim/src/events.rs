@@ -4,7 +4,7 @@ use crate::access::{Part, others_know};
 use crate::event::{Effects, Event, Phase, Retry, Wait, What};
 use crate::{Lease, Memory, Sim, Tags};
 use core::cell::Cell;
-use corefold_model::{Kind, Tag};
+use corefold_model::{Kind, Tag, Ticks};
 
 impl Sim {
     /// The running CPU does this. If the effects say that others come first ([`Effects::OTHERS`]), they are to be run
@@ -32,7 +32,8 @@ impl Sim {
             What::AtomicStore(value) => self.atomic_store(lease, world, event, value, effects),
             What::Update => self.update(lease, world, event, effects),
             What::Timed(_) => self.timed(lease, world, event, effects),
-            What::Fence => self.full_fence(lease, world, event, effects),
+            What::Fence => self.full_fence(lease, world, event, self.fence, effects),
+            What::LockedFence => self.full_fence(lease, world, event, self.locked_fence, effects),
         };
         if matches!(part, Part::Others) {
             effects.set(Effects::OTHERS);
@@ -303,6 +304,7 @@ impl Sim {
         lease: &Lease,
         world: &mut W,
         event: &mut Event,
+        takes: Ticks,
         effects: &mut Effects,
     ) -> Part {
         let cpu = event.access.cpu;
@@ -319,7 +321,7 @@ impl Sim {
             return Part::Others;
         }
         event.phase = Phase::Over;
-        lease.spend(self.fence);
+        lease.spend(takes);
         Part::Over
     }
 }

@@ -81,8 +81,9 @@ pub struct Sim {
     lookahead: Ticks,
     pub(crate) step_by_step: bool,
     pub(crate) line_bytes: u64,
-    /// What a full fence takes.
+    /// What full fences take with nothing to drain: `mfence`, and a locked operation.
     pub(crate) fence: Ticks,
+    pub(crate) locked_fence: Ticks,
     pub(crate) context_switch: Ticks,
 }
 
@@ -117,6 +118,7 @@ impl Sim {
             waits: VecDeque::new(),
             retries: VecDeque::new(),
             fence: ticks(machine.core.fence),
+            locked_fence: ticks(machine.core.rmw),
             context_switch: ticks(machine.system.context_switch),
             looks_up: 0,
             sibling_changes: Ticks::MAX,

@@ -227,12 +227,11 @@ fn settle_on(what: Updates, address: u64, size: u8, pc: u64, old: u64, changed: 
     fiber.spins.with(|spins| spins.tries(update, fiber.time.get().stall));
 }
 
-/// A full fence.
+/// The instruction `mfence`.
 pub fn fence() {
-    if !active() {
-        return;
+    if active() {
+        issue(&mut Event::fence(running_cpu()));
     }
-    issue(&mut Event::fence(running_cpu()));
 }
 
 macro_rules! atomic_hooks {
@@ -355,7 +354,7 @@ pub extern "C" fn __tsan_atomic_thread_fence(order: u32) {
     if !active() {
         core::sync::atomic::fence(SeqCst);
     } else if order == SEQ_CST {
-        fence();
+        issue(&mut Event::locked_fence(running_cpu()));
     }
 }
 

@@ -140,6 +140,9 @@ fn a_fence_waits_for_stores_and_loads_and_takes_its_time() {
     let effect = bench.does(What::AtomicStore(5), X).outcome.effect;
     bench.does(What::Fence, 0);
     assert_eq!((bench.clock(), bench.sim.stores.any_of(0)), (effect + ticks(machine().core.fence), false));
+    let effect = bench.does(What::AtomicStore(6), X).outcome.effect.max(bench.clock());
+    bench.does(What::LockedFence, 0);
+    assert_eq!((bench.clock(), bench.sim.stores.any_of(0)), (effect + ticks(machine().core.rmw), false));
 }
 
 /// A part of a larger operation.
