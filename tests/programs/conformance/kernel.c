@@ -55,6 +55,13 @@ static void futexes(void)
 	SAYS("futex", "wakes by bits", woken == 1);
 	SAYS("futex", "wakes no more than wait", wake_until(&word, FUTEX_WAKE, 0) == 1);
 	pthread_join(threads[0], NULL);
+	long count;
+	threads[0] = begin(wait_on, (void *)1);
+	while ((count = futex(&word, FUTEX_WAKE, 0, NULL, NULL, 0)) == 0)
+		usleep(1000);
+	SAYS("futex", "wakes one where none is asked for", count == 1);
+	pthread_join(threads[0], NULL);
+	SAYS("futex", "refuses a negative count to requeue", FAILS(EINVAL, futex(&word, FUTEX_REQUEUE, 0, (void *)-1, &second, 0)));
 	threads[0] = begin(wait_on, (void *)1);
 	threads[1] = begin(wait_on, (void *)1);
 	settle();
@@ -71,7 +78,6 @@ static void futexes(void)
 	threads[0] = begin(wait_on, (void *)1);
 	settle();
 	second = 3;
-	long count;
 	while ((count = futex(&second, FUTEX_WAKE_OP, 1, (void *)1, &word, FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0))) == 0)
 		usleep(1000);
 	SAYS("futex", "changes a word and wakes its waiters if it compares", count == 1);

@@ -25,8 +25,8 @@ pub fn futex(arguments: &[u64; 6], call: Call) -> i64 {
     match operation as c_int & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
         libc::FUTEX_WAIT => wait(object, known_by(address), value, futex::ANY, after(fourth)),
         libc::FUTEX_WAIT_BITSET => wait(object, known_by(address), value, bits, at(operation as c_int, fourth)),
-        libc::FUTEX_WAKE => futex::wake(address, value, futex::ANY).into(),
-        libc::FUTEX_WAKE_BITSET if bits != 0 => futex::wake(address, value, bits).into(),
+        libc::FUTEX_WAKE => futex::wake(address, or_one(value), futex::ANY).into(),
+        libc::FUTEX_WAKE_BITSET if bits != 0 => futex::wake(address, or_one(value), bits).into(),
         libc::FUTEX_WAKE_BITSET => error(libc::EINVAL),
         libc::FUTEX_REQUEUE => requeue(object, second, value, fourth as u32, None),
         libc::FUTEX_CMP_REQUEUE => requeue(object, second, value, fourth as u32, Some(bits)),
@@ -39,6 +39,11 @@ pub fn futex(arguments: &[u64; 6], call: Call) -> i64 {
             error(libc::ENOSYS)
         }
     }
+}
+
+/// Linux counts whom it wakes after it has woken him: never none.
+fn or_one(count: u32) -> u32 {
+    (count as i32).max(1) as u32
 }
 
 fn error(code: c_int) -> i64 {
@@ -96,6 +101,9 @@ fn known_by(word: u64) -> u64 {
 }
 
 fn requeue(object: Object, to: u64, wake: u32, moved: u32, expected: Option<u32>) -> i64 {
+    if (wake as i32) < 0 || (moved as i32) < 0 {
+        return error(libc::EINVAL);
+    }
     match futex::requeue(object.address, to, wake, moved, expected) {
         None => error(libc::EAGAIN),
         Some((woken, moved)) => i64::from(woken + moved),
@@ -120,9 +128,9 @@ fn wake_op(object: Object, second: u64, most: u32, more: u32, operation: u32) ->
     };
     let old = atomics::update(second, 4, object.call.pc, |old| Some(changed(old as u32).into())) as i32;
     let matches = [old == compared, old != compared, old < compared, old <= compared, old > compared, old >= compared];
-    let woken = futex::wake(object.address, most, futex::ANY);
+    let woken = futex::wake(object.address, or_one(most), futex::ANY);
     match matches.get(compare as usize) {
-        Some(true) => i64::from(woken + futex::wake(second, more, futex::ANY)),
+        Some(true) => i64::from(woken + futex::wake(second, or_one(more), futex::ANY)),
         _ => woken.into(),
     }
 }
