@@ -129,16 +129,19 @@ fn the_seed_decides() {
     assert_ne!(cycles("7"), cycles("8"));
 }
 
-/// In a seed's schedule every access is an event; lines of the CPU's own that were evicted have to be refilled there, too.
+/// In a seed's schedule every access is an event; lines of the CPU's own that were evicted have to be refilled there, too, and
+/// to be written back once they were modified again.
 #[test]
 fn a_seeds_schedule_refills_what_was_evicted() {
     let program = program("mechanisms/evicted.c");
-    let cycles = |seed: &str| {
-        let machine = Simulation::of(&program).cpus("1").option("--machine", "bdw-2s-e5-2680v4");
+    let cycles = |seed: &str, args: &str| {
+        let machine = Simulation::of(&program).cpus("1").option("--machine", "bdw-2s-e5-2680v4").args(args);
         machine.option("--seed", seed).report().at(1).cycles()
     };
-    let (plain, drawn) = (cycles("0"), cycles("1"));
-    assert!(drawn * 10 > plain * 9, "{drawn}, not {plain}");
+    for args in ["", "changes"] {
+        let (plain, drawn) = (cycles("0", args), cycles("1", args));
+        assert!(drawn * 10 > plain * 9, "{args}: {drawn}, not {plain}");
+    }
 }
 
 /// Without slack, running ahead on lines that a CPU has and skipping turns of a spin change no time. (Mispredicted

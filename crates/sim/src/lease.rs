@@ -148,7 +148,7 @@ impl Lease {
 
     /// The same of a store.
     #[inline]
-    pub fn covers_store(tag: Tag, cpu: u32) -> bool {
+    pub(crate) fn covers_store(tag: Tag, cpu: u32) -> bool {
         tag.is_dirty() && tag.modified() == Tag::private_dirty(cpu)
     }
 

@@ -11,7 +11,7 @@ use crate::state::scheduler::running_fiber;
 use crate::state::signals::FROM_OUTSIDE;
 use crate::storage::relayout::tag_of;
 use core::sync::atomic::Ordering;
-use corefold_model::{TICKS_PER_CYCLE, Ticks, ticks};
+use corefold_model::{TICKS_PER_CYCLE, Tag, Ticks, ticks};
 use corefold_recording::AccessKind;
 use corefold_sim::Lease;
 use corefold_sim::delays::Step;
@@ -33,7 +33,8 @@ pub fn plain(address: u64, size: u64, pc: u64, what: AccessKind) -> bool {
             current().spins.with(|spins| spins.note_read(address));
             Lease::covers_read(tag, cpu)
         }
-        _ => Lease::covers_store(tag, cpu),
+        // The first store since the line was written back is an event, which notes that it is modified again.
+        _ => tag == Tag::private_dirty(cpu),
     }
 }
 
