@@ -44,6 +44,14 @@ fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, PathBuf>) {
     }
 }
 
+/// The text before the tests that stand in the file itself, which are its end. Tests in a file of their own are named anywhere.
+fn without_tests(text: &str) -> &str {
+    const TESTS: &str = "#[cfg(test)]\nmod ";
+    let is_here = |at: &usize| text[at + TESTS.len()..].lines().next().is_some_and(|line| line.ends_with('{'));
+    let end = text.match_indices(TESTS).map(|(at, _)| at).find(is_here);
+    &text[..end.unwrap_or(text.len())]
+}
+
 /// Which file imports which; tests within files are left out.
 fn graph(source: &Path) -> Graph {
     let mut files = BTreeMap::new();
@@ -51,7 +59,7 @@ fn graph(source: &Path) -> Graph {
     let resolve = |path: &[String]| (1..=path.len()).rev().map(|n| path[..n].join("/")).find(|m| files.contains_key(m));
     let imports = |(name, file): (&String, &PathBuf)| {
         let text = std::fs::read_to_string(file).unwrap();
-        let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
+        let text = without_tests(&text);
         let start = format!("{name}/");
         let is_below = |other: &&String| other.strip_prefix(&start).is_some_and(|rest| !rest.contains('/'));
         let below: Vec<&str> = files.keys().filter(is_below).filter_map(|other| other.rsplit('/').next()).collect();
@@ -162,6 +170,13 @@ fn a_circle_of_folders_is_found() {
         .into();
     assert!(circle(&graph).is_empty());
     assert_eq!(circles_of_folders(&graph), [r#"in "": ["a", "c"]"#]);
+}
+
+#[test]
+fn code_behind_the_name_of_a_file_of_tests_counts() {
+    let code = "use a::B;\n#[cfg(test)]\nmod tests;\nfn f() -> crate::c::D {}\n";
+    assert_eq!(without_tests(code), code);
+    assert_eq!(without_tests(&[code, "#[cfg(test)]\nmod tests {\nuse crate::e::F;\n}\n"].concat()), code);
 }
 
 #[test]
