@@ -5,8 +5,8 @@
 //! - A read of a line whose tag is [`Lease::tag`], apart from bits 0 and 1, and a store to one whose tag is
 //!   [`Lease::tag_dirty`], take no time and no event: the CPU has the line alone, in its first-level cache.
 //! - Computation adds to [`Lease::clock`]; once that has reached [`Lease::limit`], the next basic block is an event.
-//! - Tags change only in events of the running CPU, by [`Lease::modifies_again`] and by [`Lease::move_elsewhere`]; the lease
-//!   only between events.
+//! - Tags change only in events of the running CPU, by [`Lease::modifies_again`] and by [`Lease::move_elsewhere`], and become
+//!   untouched where memory is unmapped; the lease changes only between events.
 //!
 //! A lease of length zero changes no value and no time (`tests/leases.rs`): what a lease covers has no effect as an event,
 //! either. One difference is left: where a CPU has run past a load for its whole window, it learns of the wait at its next
