@@ -256,7 +256,7 @@ impl Lab {
         }
     }
 
-    /// Serves, without [`Sim::event`], a plain access to a line of the CPU's own that has left its first-level cache.
+    /// Serves, without [`Sim::event`], a plain access to a line of the CPU's own evicted from its first-level cache.
     fn is_refilled(&mut self, cpu: usize, op: Op) -> bool {
         let (place, kind) = match op {
             Load(place) => (place, Kind::Load),

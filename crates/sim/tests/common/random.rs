@@ -23,7 +23,7 @@ pub fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Such operations, but for so many, and now and then as many plain ones in a row as it takes for a line to rest with its CPU:
+/// Such operations, but for so many, and now and then as many plain ones in a row as it takes until a line is its CPU's alone:
 /// of one line that others store to atomically, and of one that they do not.
 pub fn ops(op: impl Strategy<Value = Op>, most: usize) -> impl Strategy<Value = Vec<Op>> {
     let hits = (2u64..4, 0u64..9, 13usize..16).prop_map(|(line, value, times)| {
