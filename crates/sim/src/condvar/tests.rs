@@ -39,8 +39,8 @@ enum Happened {
     Given(u32),
     /// The thread's wait ended, before it took the mutex again.
     Awake(usize),
-    /// Without a signal: it says so to the others.
-    Left(usize),
+    /// It does not wait any longer: without a signal, unless there is one that only it can take.
+    Withdrew(usize),
     /// It has its mutex again, if it had it.
     Ended(usize, Ended),
 }
@@ -56,6 +56,8 @@ struct Machine {
     running: usize,
     schedule: Vec<u8>,
     steps: usize,
+    /// Threads that do not run for now.
+    held_up: Vec<usize>,
     owner: Option<usize>,
     destroyed: bool,
     /// Nobody can run, or threads go on for ever.
@@ -67,7 +69,8 @@ impl Machine {
     /// Who runs next: one that is ready, or a sleeper that may time out and does so now.
     fn choose(&mut self) {
         let threads = || 0..self.states.len();
-        let ready: Vec<usize> = threads().filter(|t| self.states[*t] == State::Ready).collect();
+        let is_ready = |t: &usize| self.states[*t] == State::Ready && !self.held_up.contains(t);
+        let ready: Vec<usize> = threads().filter(is_ready).collect();
         let late = threads().filter(|t| self.states[*t] == State::Asleep(true));
         // Without a choice, nobody times out as long as others can run, and all go on in turn.
         let choice = self.schedule.get(self.steps).copied().map(usize::from);
@@ -189,6 +192,19 @@ impl<'a> Thread<'a> {
         signal(self, most, |count| self.log(Happened::Given(count)));
     }
 
+    /// Lets others run until then.
+    fn until(self, come: impl Fn(&Machine) -> bool) {
+        while !come(&self.step()) {}
+    }
+
+    fn holds_up(self, threads: &[usize]) {
+        self.machine().held_up = threads.to_vec();
+    }
+
+    fn lets_others_run(self, steps: usize) {
+        (0..steps).for_each(|_| drop(self.step()));
+    }
+
     /// Ends the other's sleep, which it is to go on with, unless it is cancelled.
     fn disturbs(self, thread: usize, cancels: bool) {
         let mut machine = self.step();
@@ -209,7 +225,7 @@ impl Words for Thread<'_> {
         let old = *machine.word(word);
         match word {
             TICKETS => machine.log.push(Happened::Arrived(self.number)),
-            SIGNALS if machine.is_leaving(self.number) => machine.log.push(Happened::Left(self.number)),
+            SECOND if machine.is_waiting(self.number) => machine.log.push(Happened::Withdrew(self.number)),
             _ => {}
         }
         // Nobody else's turn comes before it is done.
@@ -239,7 +255,7 @@ impl Words for Thread<'_> {
     fn wait(self, word: u64, expected: u32, deadline: Option<Ticks>) -> bool {
         let mut machine = self.step();
         // A wait for a signal is a cancellation point.
-        if word == SIGNALLED && machine.cancelled[self.number] {
+        if word != WAITERS && word != MUTEX && machine.cancelled[self.number] {
             return true;
         }
         let found = *machine.word(word);
@@ -294,9 +310,11 @@ fn waiters<'a>(count: usize, deadline: Option<Ticks>) -> impl Iterator<Item = Pr
 /// Runs the threads until all are done, or nobody can run. A thread that panics ends the others.
 fn run(schedule: &[u8], programs: &[Program]) -> Machine {
     let count = programs.len();
+    // Tickets wrap around.
+    let tickets = [TICKETS, START, SECOND, SIGNALS, SIGNALS + 4].map(|word| (word, TICKET.wrapping_neg()));
+    let words = tickets.into_iter().chain([(WAITERS, MONOTONIC)]);
     let machine = Machine {
-        // Tickets wrap around.
-        words: [(TICKETS, u32::MAX), (CALLED, u32::MAX), (WAITERS, MONOTONIC)].into(),
+        words: words.collect(),
         futexes: Futexes::default(),
         timers: Timers::default(),
         states: vec![State::Ready; count],
@@ -305,6 +323,7 @@ fn run(schedule: &[u8], programs: &[Program]) -> Machine {
         running: 0,
         schedule: schedule.to_vec(),
         steps: 0,
+        held_up: Vec::new(),
         owner: None,
         destroyed: false,
         stuck: false,
@@ -359,57 +378,70 @@ impl Machine {
         self.log.iter().position(|happened| *happened == wanted)
     }
 
-    /// It does not wait any more, or did not begin to.
-    fn is_leaving(&self, thread: usize) -> bool {
-        let arrived_or_awake = [Happened::Arrived(thread), Happened::Awake(thread)];
-        let all = arrived_or_awake.into_iter().chain([Happened::Unlocked(thread)]);
-        let last = all.filter_map(|happened| self.log.iter().rposition(|other| *other == happened)).max();
-        last.is_some_and(|last| arrived_or_awake.contains(&self.log[last]))
+    fn is_waiting(&self, thread: usize) -> bool {
+        let begins_or_ends = [Happened::Arrived(thread), Happened::Awake(thread)];
+        self.log.iter().rfind(|happened| begins_or_ends.contains(happened)) == Some(&begins_or_ends[0])
     }
 
-    /// How many signals were given, and how many threads left without one, from one event to another.
+    /// How many signals were given, from one event to another.
     fn given(&self, from: usize, to: usize) -> usize {
         let count = |happened: &Happened| if let Happened::Given(count) = happened { *count as usize } else { 0 };
         self.log[from..to].iter().map(count).sum()
     }
 
-    fn left(&self, from: usize, to: usize) -> usize {
-        self.log[from..to].iter().filter(|happened| matches!(happened, Happened::Left(_))).count()
-    }
-
-    /// What holds however threads come and go, where each waits once: each signal is one's, or one's who left when all
-    /// others had theirs.
+    /// What holds however threads come and go, where each waits once: signals and the waits that they end can be paired so
+    /// that each signal ends the wait of one that was blocked when it was given. It is enough to try the pairing that gives
+    /// each signal to the one whose wait ends first.
     fn check(&self) {
         let log = &self.log;
-        let (mut signals, mut unsignalled) = (0u32, 0u32);
-        for (at, happened) in log.iter().enumerate() {
+        // Those that no signal has been given to yet.
+        let mut blocked = Vec::new();
+        let pair = |blocked: &mut Vec<usize>| {
+            let ends = |ended| move |thread: &&usize| self.ended(**thread) == Some(ended);
+            let end = |thread: &&usize| self.at(Happened::Awake(**thread));
+            let signalled = blocked.iter().filter(ends(Ended::Signalled)).min_by_key(end);
+            // One that finds that it does not hold the mutex may have been given a signal meanwhile.
+            let taker = signalled.or_else(|| blocked.iter().find(ends(Ended::NotHeld)));
+            let taker = *taker.unwrap_or_else(|| panic!("a signal unblocks none of {blocked:?}: {log:?}"));
+            blocked.retain(|thread| *thread != taker);
+        };
+        for happened in log {
             match *happened {
-                Happened::Arrived(_) => unsignalled += 1,
-                Happened::Given(count) => {
-                    signals += count;
-                    unsignalled = unsignalled.checked_sub(count).expect("signals for more than there are");
-                }
+                Happened::Arrived(thread) => blocked.push(thread),
+                Happened::Given(count) => (0..count).for_each(|_| pair(&mut blocked)),
                 Happened::Awake(thread) if self.ended(thread) == Some(Ended::Signalled) => {
-                    signals = signals.checked_sub(1).unwrap_or_else(|| panic!("one signal ends two waits: {log:?}"));
-                    let from = self.at(Happened::Arrived(thread)).unwrap();
-                    let for_it = self.given(from, at) + self.left(from, at);
-                    assert!(for_it > 0, "{thread} came after all signals: {log:?}");
+                    assert!(!blocked.contains(&thread), "no signal unblocks {thread}: {log:?}");
                 }
-                Happened::Left(_) if unsignalled > 0 => unsignalled -= 1,
-                Happened::Left(_) => signals -= 1,
+                Happened::Withdrew(thread) => match self.ended(thread) {
+                    Some(Ended::Signalled) => {}
+                    // It passes its signal on.
+                    Some(Ended::NotHeld) if !blocked.contains(&thread) && !blocked.is_empty() => pair(&mut blocked),
+                    _ => blocked.retain(|other| *other != thread),
+                },
                 Happened::Awake(_) | Happened::Unlocked(_) | Happened::Ended(..) => {}
             }
         }
+        blocked.sort_unstable();
+        assert_eq!(blocked, self.sleepers(), "a signal is lost: {log:?}");
+        self.check_words();
+    }
+
+    /// The words when all threads are done or asleep.
+    fn check_words(&self) {
         let word = |word| self.words.get(&word).copied().unwrap_or(0);
         let sleepers = self.sleepers().len() as u32;
-        assert_eq!((signals, unsignalled), (0, sleepers), "a signal is lost: {log:?}");
-        assert_eq!((word(SIGNALS), word(UNSIGNALLED)), (signals, unsignalled), "{log:?}");
-        assert_eq!(word(WAITERS) & !DESTROYED, (sleepers * WAITER) | MONOTONIC, "{log:?}");
+        let first = word(TICKETS) ^ INDEX;
+        assert_eq!(word(of(SIGNALS, first)), word(START), "signals that nobody takes: {:?}", self.log);
+        assert_eq!(word(UNSIGNALLED) + word(UNSIGNALLED + 4), sleepers, "{:?}", self.log);
+        assert_eq!(word(WAITERS) & !DESTROYED, (sleepers * WAITER) | MONOTONIC, "{:?}", self.log);
     }
 }
 
+/// Choices, some of which are made many times in turn: others may do much while a thread does not run.
 fn schedule() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec(any::<u8>(), 0..200)
+    let times = prop_oneof![Just(1), 1..25usize];
+    let choices = prop::collection::vec((any::<u8>(), times), 0..100);
+    choices.prop_map(|choices| choices.iter().flat_map(|(choice, times)| vec![*choice; *times]).collect())
 }
 
 proptest! {
@@ -417,14 +449,19 @@ proptest! {
     #[test]
     fn as_many_waits_end_as_there_are_signals(
         schedule in schedule(),
-        count in 1..5usize,
-        signals in prop::collection::vec((prop_oneof![1..4u32, Just(u32::MAX)], any::<bool>()), 0..4),
+        count in 1..7usize,
+        signals in prop::collection::vec((prop_oneof![3 => Just(1), 1 => 2..4u32, 1 => Just(u32::MAX)], any::<bool>()), 0..6),
+        disturbed in prop::collection::vec(0..7usize, 0..3),
     ) {
         let signaller = |(most, held): (u32, bool)| program(move |thread| match held {
             true => thread.locked(|| thread.signals(most)),
             false => thread.signals(most),
         });
-        let programs: Vec<Program> = waiters(count, None).chain(signals.iter().copied().map(signaller)).collect();
+        let disturber = |other| program(move |thread| thread.disturbs(other % count, false));
+        let programs: Vec<Program> = waiters(count, None)
+            .chain(signals.iter().copied().map(signaller))
+            .chain(disturbed.iter().copied().map(disturber))
+            .collect();
         let machine = run(&schedule, &programs);
         machine.check();
         let given = machine.given(0, machine.log.len());
@@ -533,6 +570,60 @@ proptest! {
         let machine = run(&schedule, &waiters(count, None).chain([destroyer]).collect::<Vec<_>>());
         prop_assert!(machine.sleepers().is_empty(), "{:?}", machine.log);
         machine.check();
+    }
+}
+
+/// Who is blocked when a signal is given, and alone so, has it however late it runs.
+#[test]
+fn a_signal_is_not_for_those_who_come_later() {
+    let late = (0..2).map(|_| {
+        program(|thread| {
+            thread.until(|machine| machine.given(0, machine.log.len()) > 0);
+            thread.locked(|| _ = thread.waits(None));
+        })
+    });
+    let director = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0]);
+        thread.holds_up(&[0]);
+        thread.signals(1);
+        thread.until(|machine| machine.sleepers() == [1, 2]);
+        thread.signals(1);
+        thread.disturbs(2, false);
+        thread.lets_others_run(100);
+        thread.holds_up(&[]);
+    });
+    let machine = run(&[], &waiters(1, None).chain(late).chain([director]).collect::<Vec<_>>());
+    machine.check();
+    assert_eq!(machine.ended(0), Some(Ended::Signalled), "{:?}", machine.log);
+    assert_eq!(machine.sleepers().len(), 1, "{:?}", machine.log);
+}
+
+/// Another takes the signal that a waiter has seen, and a second one comes before the waiter sleeps again: wherever it is
+/// held up meanwhile.
+#[test]
+fn who_is_not_the_first_to_take_a_signal_looks_again() {
+    for (first, second) in (0..8).flat_map(|first| (0..8).map(move |second| (first, second))) {
+        let other = program(|thread| {
+            thread.until(|machine| machine.sleepers() == [0]);
+            thread.locked(|| _ = thread.waits(None));
+        });
+        let director = program(move |thread| {
+            thread.until(|machine| machine.at(Happened::Unlocked(1)).is_some());
+            thread.holds_up(&[0, 1]);
+            thread.signals(1);
+            thread.holds_up(&[1]);
+            thread.lets_others_run(first);
+            thread.holds_up(&[0]);
+            thread.lets_others_run(20);
+            thread.holds_up(&[1]);
+            thread.lets_others_run(second);
+            thread.holds_up(&[0, 1]);
+            thread.signals(1);
+            thread.holds_up(&[]);
+        });
+        let machine = run(&[], &waiters(1, None).chain([other, director]).collect::<Vec<_>>());
+        machine.check();
+        assert!(machine.sleepers().is_empty(), "{:?}", machine.log);
     }
 }
 
