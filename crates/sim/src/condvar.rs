@@ -141,7 +141,7 @@ fn await_signal<W: Words>(cond: W, ticket: u32, deadline: Option<Ticks>, thread:
         if is_before(ticket, start) {
             return Ended::Signalled;
         }
-        // Who finds that another was faster looks again: there may be as many as before.
+        // Who takes none after all looks again: there may be as many as before.
         if is_before(start, seen) {
             if take_signal(cond, ticket) {
                 return Ended::Signalled;
@@ -163,14 +163,13 @@ fn is_before(first: u32, second: u32) -> bool {
     (second.wrapping_sub(first) as i32) > 0
 }
 
-/// Takes a signal, if there is one for this ticket.
+/// Takes a signal, if this ticket's group is the first one still and has any left.
 fn take_signal<W: Words>(cond: W, ticket: u32) -> bool {
     let mut taken = false;
     cond.update(of(SIGNALS, ticket), |signals| {
         let start = cond.peek(START);
-        let closed = is_before(ticket, start);
-        taken = closed || is_before(start, signals);
-        (taken && !closed).then(|| signals.wrapping_sub(TICKET))
+        taken = !is_before(ticket, start) && is_before(start, signals);
+        taken.then(|| signals.wrapping_sub(TICKET))
     });
     taken
 }

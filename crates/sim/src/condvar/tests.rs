@@ -469,16 +469,21 @@ proptest! {
         prop_assert_eq!((0..count).filter(|thread| machine.ended(*thread) == Some(Ended::Signalled)).count(), given);
     }
 
-    /// A signal that is given with the mutex held finds those who have given it back.
+    /// A signal that is given with the mutex held finds those who have given it back and have no signal yet.
     #[test]
-    fn a_signal_finds_those_who_wait(schedule in schedule(), count in 1..5usize, most in prop_oneof![1..4u32, Just(u32::MAX)]) {
-        let signaller = program(move |thread| thread.locked(|| {
+    fn a_signal_finds_those_who_wait(
+        schedule in schedule(),
+        count in 1..5usize,
+        signals in prop::collection::vec(prop_oneof![1..4u32, Just(u32::MAX)], 1..4),
+    ) {
+        let signaller = program(|thread| signals.iter().for_each(|most| thread.locked(|| {
             let before = thread.machine().log.clone();
-            let waiting = before.iter().filter(|h| matches!(h, Happened::Unlocked(_))).count();
-            thread.signals(most);
+            let unlocked = before.iter().filter(|h| matches!(h, Happened::Unlocked(_))).count();
+            let waiting = unlocked - thread.machine().given(0, before.len());
+            thread.signals(*most);
             let machine = thread.machine();
-            assert_eq!(machine.given(before.len(), machine.log.len()), waiting.min(most as usize));
-        }));
+            assert_eq!(machine.given(before.len(), machine.log.len()), waiting.min(*most as usize));
+        })));
         let programs: Vec<Program> = waiters(count, None).chain([signaller]).collect();
         run(&schedule, &programs).check();
     }
@@ -573,15 +578,18 @@ proptest! {
     }
 }
 
+/// One that waits once, after so many signals.
+fn waiter_after<'a>(signals: usize) -> Program<'a> {
+    program(move |thread| {
+        thread.until(|machine| machine.given(0, machine.log.len()) == signals);
+        thread.locked(|| _ = thread.waits(None));
+    })
+}
+
 /// Who is blocked when a signal is given, and alone so, has it however late it runs.
 #[test]
 fn a_signal_is_not_for_those_who_come_later() {
-    let late = (0..2).map(|_| {
-        program(|thread| {
-            thread.until(|machine| machine.given(0, machine.log.len()) > 0);
-            thread.locked(|| _ = thread.waits(None));
-        })
-    });
+    let late = (0..2).map(|_| waiter_after(1));
     let director = program(|thread| {
         thread.until(|machine| machine.sleepers() == [0]);
         thread.holds_up(&[0]);
@@ -627,6 +635,102 @@ fn who_is_not_the_first_to_take_a_signal_looks_again() {
     }
 }
 
+/// Wherever a waiter is held up as it takes its signal, though it is cancelled, and though a later group has its group's
+/// index.
+#[test]
+fn who_has_a_signal_takes_no_later_one() {
+    for (steps, cancelled) in (0..10).flat_map(|steps| [(steps, false), (steps, true)]) {
+        let director = program(move |thread| {
+            thread.until(|machine| machine.sleepers() == [0]);
+            thread.holds_up(&[0]);
+            thread.signals(1);
+            thread.machine().cancelled[0] = cancelled;
+            thread.holds_up(&[]);
+            thread.lets_others_run(steps);
+            thread.holds_up(&[0]);
+            thread.until(|machine| machine.sleepers().contains(&1));
+            thread.signals(1);
+            thread.until(|machine| machine.sleepers() == [2, 3]);
+            thread.holds_up(&[0, 2, 3]);
+            thread.signals(1);
+            thread.holds_up(&[2, 3]);
+            thread.lets_others_run(20);
+            thread.holds_up(&[]);
+        });
+        let others = [waiter_after(1), waiter_after(2), waiter_after(2), director];
+        let machine = run(&[], &waiters(1, None).chain(others).collect::<Vec<_>>());
+        machine.check();
+        assert_eq!(machine.ended(0), Some(Ended::Signalled), "{:?}", machine.log);
+    }
+}
+
+#[test]
+fn signals_for_two_groups_are_no_more_than_were_asked_for() {
+    let director = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0, 1]);
+        thread.signals(1);
+        thread.until(|machine| machine.sleepers() == [1, 2, 3]);
+        thread.signals(2);
+    });
+    let others = [waiter_after(1), waiter_after(1), director];
+    let machine = run(&[], &waiters(2, None).chain(others).collect::<Vec<_>>());
+    machine.check();
+    assert_eq!(machine.given(0, machine.log.len()), 3);
+}
+
+/// Its group was closed before the wake-up, and waiters of the one that has its index now wait for the same word.
+#[test]
+fn a_late_wake_up_finds_who_has_a_signal() {
+    let late = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0]);
+        signal(thread, 1, |count| {
+            thread.log(Happened::Given(count));
+            thread.holds_up(&[thread.number]);
+        });
+    });
+    let director = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0, 1]);
+        thread.signals(1);
+        thread.until(|machine| machine.sleepers() == [0, 2]);
+        thread.holds_up(&[]);
+    });
+    let others = [waiter_after(1), waiter_after(2), late, director];
+    let machine = run(&[], &waiters(1, None).chain(others).collect::<Vec<_>>());
+    machine.check();
+    assert_eq!(machine.sleepers(), [2]);
+}
+
+/// The first in the queue is woken for a signal, but is cancelled before it takes it.
+#[test]
+fn who_leaves_passes_a_wake_up_on() {
+    let second = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0]);
+        thread.locked(|| _ = thread.waits(None));
+    });
+    let director = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0, 1]);
+        thread.holds_up(&[0]);
+        thread.signals(1);
+        thread.machine().cancelled[0] = true;
+        thread.holds_up(&[]);
+    });
+    let machine = run(&[], &waiters(1, None).chain([second, director]).collect::<Vec<_>>());
+    machine.check();
+    assert_eq!([0, 1].map(|thread| machine.ended(thread)), [Some(Ended::Cancelled), Some(Ended::Signalled)]);
+}
+
+#[test]
+fn a_group_is_closed_only_for_others_to_have_signals() {
+    let director = program(|thread| {
+        thread.until(|machine| machine.sleepers() == [0]);
+        thread.signals(u32::MAX);
+        thread.signals(1);
+    });
+    let machine = run(&[], &waiters(1, None).chain([director]).collect::<Vec<_>>());
+    let first_ticket = TICKET.wrapping_neg();
+    assert_eq!([START, SECOND].map(|word| machine.words[&word]), [first_ticket, first_ticket.wrapping_add(TICKET)]);
+}
+
 #[test]
 fn a_signal_that_nobody_waits_for_is_lost() {
     let machine = run(
@@ -648,7 +752,7 @@ fn a_new_one_has_no_waiters_and_its_own_clock() {
             &[program(|thread| {
                 init(thread, monotonic);
                 assert_eq!((is_monotonic(thread), thread.load(TICKETS)), (monotonic, 0));
-                thread.waits_without_mutex();
+                thread.waits_without_mutex(|| {});
                 assert_eq!(is_monotonic(thread), monotonic);
                 destroy(thread);
             })],
@@ -657,10 +761,12 @@ fn a_new_one_has_no_waiters_and_its_own_clock() {
 }
 
 /// One that does not hold the mutex that it is to give back.
-struct NotHolder;
+struct NotHolder<F>(F);
 
-impl Waiting for NotHolder {
+impl<F: Fn()> Waiting for NotHolder<F> {
+    /// With what comes before it is found out.
     fn unlock(&mut self) -> bool {
+        self.0();
         false
     }
 
@@ -678,8 +784,8 @@ impl Waiting for NotHolder {
 }
 
 impl Thread<'_> {
-    fn waits_without_mutex(self) {
-        let ended = wait(self, None, &mut NotHolder);
+    fn waits_without_mutex(self, meanwhile: impl Fn()) {
+        let ended = wait(self, None, &mut NotHolder(meanwhile));
         assert_eq!(ended, Ended::NotHeld);
         self.log(Happened::Ended(self.number, ended));
     }
@@ -688,8 +794,23 @@ impl Thread<'_> {
 proptest! {
     #[test]
     fn who_does_not_hold_the_mutex_does_not_wait(schedule in schedule()) {
-        let without = program(|thread| thread.waits_without_mutex());
+        let without = program(|thread| thread.waits_without_mutex(|| {}));
         let signaller = program(|thread| thread.signals(1));
         run(&schedule, &waiters(2, None).chain([without, signaller]).collect::<Vec<_>>()).check();
     }
+}
+
+/// Another has begun to wait meanwhile.
+#[test]
+fn who_does_not_hold_the_mutex_passes_its_signal_on() {
+    let without = program(|thread| {
+        thread.waits_without_mutex(|| thread.until(|machine| machine.sleepers() == [1]));
+    });
+    let director = program(|thread| {
+        thread.until(|machine| machine.words[&WAITERS] >= WAITER);
+        thread.signals(1);
+    });
+    let machine = run(&[], &[without, waiter_after(1), director]);
+    machine.check();
+    assert_eq!(machine.ended(1), Some(Ended::Signalled));
 }
