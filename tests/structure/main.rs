@@ -25,9 +25,16 @@ const ROOMS: [&[&str]; 11] = [
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates")
+}
+
+fn source_of(name: &str) -> PathBuf {
+    folder().join(name).join("src")
+}
+
 fn crates() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    let mut found: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<PathBuf> = folder().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
 }
@@ -112,7 +119,7 @@ fn upward(graph: &Graph) -> Vec<String> {
 
 #[test]
 fn rooms_of_the_engine_import_each_other_downwards() {
-    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/src");
+    let engine = source_of("engine");
     for room in ROOMS.into_iter().flatten() {
         assert!(engine.join(format!("{room}.rs")).exists(), "{room} is no room of the engine");
     }
@@ -148,9 +155,7 @@ fn circles_of_folders(graph: &Graph) -> Vec<String> {
 fn folders_of_the_engine_and_what_it_stands_on_import_each_other_one_way() {
     let wrong: Vec<String> = ["block", "engine", "model", "sim"]
         .into_iter()
-        .flat_map(|name| {
-            circles_of_folders(&graph(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(name).join("src")))
-        })
+        .flat_map(|name| circles_of_folders(&graph(&source_of(name))))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

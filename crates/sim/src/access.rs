@@ -107,7 +107,7 @@ impl Sim {
     ) -> bool {
         let cpu = access.cpu;
         let tag = world.tag(access.address).get();
-        if !tag.is_evicted_of(lease.tag.get()) || self.cpus[cpu as usize].run_ahead.is_ahead() {
+        if !lease.evicted(tag) || self.cpus[cpu as usize].run_ahead.is_ahead() {
             return false;
         }
         // Stores that are due go first, as one may ask again for its line; a plain store waits behind those of its CPU.

@@ -7,8 +7,7 @@ mod posix;
 mod threads;
 
 use crate::counts::pace::PACE;
-use crate::state::signals::Information;
-use crate::state::signals::Target;
+use crate::state::signals::{Information, Target};
 use crate::threads::signals::sending::send;
 use crate::threads::timers::{Event, SI_KERNEL, go_on, schedule, with};
 use core::ffi::c_int;

@@ -5,7 +5,7 @@
 //! jumps to ours, at the start of a run. Nothing is charged here: the call that led here has paid.
 use crate::account::host;
 use crate::calls::io;
-use crate::engine::{active, note, now, sim};
+use crate::engine::{active, note, now};
 use crate::frees;
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Wait};
@@ -161,7 +161,7 @@ fn wake_waiting(mutex: u64) {
     let waits = |wait: Wait| matches!(wait, Wait::Futex { object, .. } if object == mutex);
     let waiting = |f: &&crate::scheduling::fiber::Fiber| f.state.get() == State::Blocked && waits(f.wait.get());
     let waiting: Vec<usize> = FIBERS.iter().filter(waiting).map(|f| f.id.get()).collect();
-    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now(), sim(|sim| sim.wakes.next(fiber))));
+    waiting.into_iter().for_each(|fiber| placing::wake(fiber, now()));
 }
 
 fn wait_for(object: u64, call: &'static str) {

@@ -23,8 +23,13 @@ fn comes(begun: Begun) {
     FIBERS[begun.thread].comes_back(begun.cpu, begun.since, begun.first);
 }
 
-/// Makes a blocked (or new) fiber run: at once on an idle CPU, its own if that is idle; else in a run queue.
-pub fn wake(fiber: usize, at: Ticks, latency: Ticks) {
+/// Makes a blocked (or new) fiber run, as long after `at` as a wake-up takes.
+pub fn wake(fiber: usize, at: Ticks) {
+    wake_after(fiber, at, sim(|sim| sim.wakes.next(fiber)));
+}
+
+/// The same after `latency`: at once on an idle CPU, its own if that is idle; else in a run queue.
+pub fn wake_after(fiber: usize, at: Ticks, latency: Ticks) {
     // The woken thread sees all earlier stores of the waker, on whatever CPU and by whatever call.
     store_buffer::commit_own();
     perturb::worked();

@@ -253,7 +253,7 @@ fn timer_fired(fiber: usize, time: Ticks) {
     f.woken.set(Woken::Timer);
     f.slept.with(|slept| slept.asked += time.saturating_sub(f.off_cpu_since.get()));
     sim(|sim| sim.futexes.forget(fiber));
-    placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
+    placing::wake(fiber, time);
 }
 
 /// The fiber's affinity has changed: if its CPU is not in it, it leaves that CPU.
@@ -266,7 +266,7 @@ pub fn obey_affinity(fiber: usize) {
         State::Running if fiber == running_fiber() => {
             drain();
             goes_away(fiber, hot().clock.get());
-            placing::wake(fiber, hot().clock.get(), latency);
+            placing::wake_after(fiber, hot().clock.get(), latency);
             leave_cpu();
         }
         State::Running => {
@@ -276,11 +276,11 @@ pub fn obey_affinity(fiber: usize) {
             sim(|sim| sim.clocks.remove(cpu as u32));
             goes_away(fiber, clock);
             go_on(cpu, clock);
-            placing::wake(fiber, clock.max(now), latency);
+            placing::wake_after(fiber, clock.max(now), latency);
         }
         State::Ready => {
             sim(|sim| sim.unqueue(fiber));
-            placing::wake(fiber, now, latency);
+            placing::wake_after(fiber, now, latency);
         }
         State::Blocked | State::Finished => {}
     }

@@ -111,7 +111,7 @@ fn wake_queued(address: u64, most: u32, bits: u32) -> u32 {
     while woken < most {
         let Some(thread) = sim(|sim| sim.futexes.wake(&mut sim.timers, key, bits)) else { break };
         woken += 1;
-        placing::wake(thread, hot().clock.get(), sim(|sim| sim.wakes.next(thread)));
+        placing::wake(thread, hot().clock.get());
         charge(call);
     }
     woken

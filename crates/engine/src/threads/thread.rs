@@ -98,7 +98,7 @@ pub fn begin(
             // SAFETY: the caller's variable.
             unsafe { *thread = FIBERS[id].real.get() };
             charge(launch().machine.system.thread_create);
-            placing::wake(id, hot().clock.get(), sim(|sim| sim.wakes.next(id)));
+            placing::wake(id, hot().clock.get());
             0
         }
         Err(error) => {
@@ -231,7 +231,7 @@ fn finish(value: usize) {
     };
     if let Some(joiner) = thread.joiner.get().filter(waits) {
         timers::cancel(joiner);
-        placing::wake(joiner, hot().clock.get(), sim(|sim| sim.wakes.next(joiner)));
+        placing::wake(joiner, hot().clock.get());
     }
     if thread.detached.get() {
         SCHED.detached.with(|detached| detached.push(me));

@@ -2,7 +2,7 @@
 //! Threads that wait for descriptors.
 use super::descriptors;
 use crate::carrier::Carrier;
-use crate::engine::{active, charge, launch, now, sim};
+use crate::engine::{active, charge, launch, now};
 use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{State, Wait, Woken};
 use crate::scheduling::outside;
@@ -223,7 +223,7 @@ pub fn wake_ready(timeout: c_int) -> usize {
     for fiber in &woken {
         charge(launch().machine.system.syscall / 4);
         timers::cancel(*fiber);
-        placing::wake(*fiber, now(), sim(|sim| sim.wakes.next(*fiber)));
+        placing::wake(*fiber, now());
     }
     woken.len()
 }

@@ -2,7 +2,6 @@
 //! Timers that call a function in a new thread (SIGEV_THREAD). As in glibc a thread that the program does
 //! not know of waits for them, and makes a thread each time one fires.
 use crate::carrier::Carrier;
-use crate::engine::sim;
 use crate::scheduling::fiber::{FIBERS, current};
 use crate::scheduling::fiber::{State, Wait};
 use crate::scheduling::{placing, sched};
@@ -70,6 +69,6 @@ pub fn notify(notice: Notice, times: u64, time: Ticks) {
     if let Some(fiber) = fiber
         && FIBERS.get(fiber).is_some_and(|f| f.state.get() == State::Blocked)
     {
-        placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
+        placing::wake(fiber, time);
     }
 }

@@ -2,7 +2,6 @@
 //! Signals are sent: to a thread, or to the process, of whose threads one takes it.
 use super::actions::is_ignored;
 use super::pending::{PROCESS, is_deaf, set_due};
-use crate::engine::sim;
 use crate::scheduling::fiber::FIBERS;
 use crate::scheduling::fiber::{State, Woken};
 use crate::scheduling::placing;
@@ -72,5 +71,5 @@ pub fn tell(fiber: usize, time: Ticks) {
 pub fn interrupt(fiber: usize, time: Ticks) {
     crate::scheduling::fiber::forget_wait(fiber);
     FIBERS[fiber].woken.set(Woken::Signal);
-    placing::wake(fiber, time, sim(|sim| sim.wakes.next(fiber)));
+    placing::wake(fiber, time);
 }
