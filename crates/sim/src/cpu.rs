@@ -17,6 +17,8 @@ pub struct Cpu {
     pub ready: VecDeque<usize>,
     /// From when on it has something to run, or had. Without a thread, it had until `clock`.
     pub busy_from: Ticks,
+    /// Until when it had something to run before that: other CPUs may be behind both.
+    pub busy_until: Ticks,
     pub next_sample: Ticks,
     /// Until when its cycles are counted for the predictor's checks.
     pub counted: Ticks,
@@ -39,6 +41,7 @@ impl Cpu {
             thread: None,
             ready: VecDeque::new(),
             busy_from: 0,
+            busy_until: 0,
             next_sample: 0,
             counted: 0,
             slice_end: 0,

@@ -62,8 +62,9 @@ impl Sim {
     /// that it ran on last.
     pub fn wake(&mut self, thread: usize, home: usize, at: Ticks, latency: Ticks) -> Woken {
         if let Some(cpu) = self.nearest_idle(thread, home) {
+            let left = self.cpus[cpu].clock;
             let begun = self.begin(thread, cpu, at + latency);
-            self.cpus[cpu].busy_from = begun.since;
+            (self.cpus[cpu].busy_from, self.cpus[cpu].busy_until) = (begun.since, left);
             return Woken::Runs(begun);
         }
         let allowed = (0..self.cpus.len()).filter(|c| self.threads[thread].may_run_on(*c));

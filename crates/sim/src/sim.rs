@@ -269,10 +269,10 @@ impl Sim {
         for c in self.siblings(self.cpu) {
             let c = &self.cpus[c];
             let ends = if c.thread.is_some() { Ticks::MAX } else { c.clock };
-            let (begun, ended) = (c.busy_from <= clock, ends <= clock);
-            busy |= begun && !ended;
-            change =
-                change.min(if begun { Ticks::MAX } else { c.busy_from }).min(if ended { Ticks::MAX } else { ends });
+            let (begun, ended, before) = (c.busy_from <= clock, ends <= clock, clock < c.busy_until);
+            busy |= before || begun && !ended;
+            let next = [(before, c.busy_until), (!begun, c.busy_from), (!ended, ends)];
+            change = next.into_iter().filter(|(comes, _)| *comes).map(|(_, at)| at).fold(change, Ticks::min);
         }
         (busy, change)
     }

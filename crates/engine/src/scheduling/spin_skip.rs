@@ -36,7 +36,6 @@ pub fn end(cpu: usize, clock: Ticks) {
 pub fn disturbed(cpu: usize, time: Ticks) {
     if sim(|sim| sim.disturb(cpu, time)) {
         lease::set_limit();
-        end(cpu, sim(|sim| sim.cpus[cpu].clock));
     }
 }
 

@@ -40,7 +40,10 @@ fn goes_to(sim: &mut Sim, thread: usize, home: usize) -> Option<usize> {
 
 #[test]
 fn a_woken_thread_goes_to_its_own_cpu_if_that_is_idle() {
-    assert_eq!(goes_to(&mut sim(&[0, 1], 1), 2, 5), Some(5));
+    let mut sim = sim(&[0, 1], 1);
+    sim.cpus[5].clock = 800;
+    assert_eq!(goes_to(&mut sim, 2, 5), Some(5));
+    assert_eq!(sim.cpus[5].busy_until, 800, "when it had become idle");
 }
 
 #[test]

@@ -120,6 +120,12 @@ fn a_busy_sibling_slows_a_cpu_down_from_when_it_begins_until_it_ends() {
     (bench.sim.cpus[4].thread, bench.sim.cpus[4].clock) = (None, 300);
     assert_eq!(half(&mut bench, 299), (2, 300));
     assert_eq!(half(&mut bench, 300), (0, Ticks::MAX));
+    // It has another thread from a time on that this CPU has not come to, nor to the end of the first.
+    let sibling = &mut bench.sim.cpus[4];
+    (sibling.thread, sibling.busy_from, sibling.busy_until) = (Some(1), 500, 300);
+    assert_eq!(half(&mut bench, 299), (2, 300));
+    assert_eq!(half(&mut bench, 300), (0, 500));
+    assert_eq!(half(&mut bench, 500), (2, Ticks::MAX));
 }
 
 proptest! {
