@@ -79,7 +79,7 @@ pub(crate) struct Home {
     pub queueing: bool,
     /// Those of one agent in the order in which they come.
     pub in_order: bool,
-    /// Data passes by it.
+    /// Data passes by it, within a cluster.
     pub data_by: bool,
     /// For so long a read occupies it that needs no snoop.
     pub busy: Ticks,
@@ -122,7 +122,8 @@ impl Grant {
         let reaches = self.reaches(agent, &before);
         let (snoop, arrival, home_free) = if self.snooped {
             let snoop = reaches.max(before.settled);
-            let home_free = snoop + if home.data_by { self.data_leg / 2 } else { self.data_leg };
+            let passes_by = home.data_by && [self.agent, NOBODY].contains(&agent);
+            let home_free = snoop + if passes_by { self.data_leg / 2 } else { self.data_leg };
             (snoop, snoop + self.data_leg, home_free)
         } else {
             let begin = reaches - self.snoop_leg;

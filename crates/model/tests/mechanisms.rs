@@ -136,6 +136,12 @@ fn where_data_goes_by_way_of_the_home_the_next_snoop_is_right_behind_it() {
         let waits = lab(|m| (quarters(m), m.latency.data_by_home = false).0).contended(cpus, Kind::Rmw, 1000);
         assert!(waits < 30, "the owner finishes several operations: {waits} cycles");
     }
+    // From another cluster's cache it does not: the home waits until it has arrived.
+    let between = |by_home: bool| {
+        let mut lab = lab(|m| (quarters(m), m.cores_per_cluster = 1, m.latency.data_by_home = by_home).0);
+        lab.contended(&[0, 1, 2], Kind::Rmw, 1000)
+    };
+    assert_eq!(between(true), between(false));
 }
 
 #[test]
