@@ -204,6 +204,18 @@ fn readers_of_a_lock_take_what_their_updates_take_when_written_out() {
     assert!((0.7..1.4).contains(&(pthreads / own)), "{pthreads} ns, written out {own} ns");
 }
 
+/// Each call's update waits for the one before, on whatever path, and wherever the function was called from first: 18 cycles of the
+/// locked operation, and 14 until a load has what it stored.
+#[test]
+fn a_function_is_costed_in_the_loop_that_calls_it_by_the_paths_that_it_takes() {
+    for called in ["none", "before", "arms"] {
+        let run = Simulation::of(&program("mechanisms/called.c")).cpus("1").args(called).run();
+        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
+        let cycles: u64 = run.printed().trim().parse().expect("cycles");
+        assert!((32..=36).contains(&cycles), "{called}: {cycles} cycles a call");
+    }
+}
+
 /// What glibc does in them takes time, too.
 #[test]
 fn short_calls_of_libc_are_not_free() {

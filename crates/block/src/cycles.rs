@@ -11,14 +11,19 @@ use crate::values::Address;
 use crate::walk::{Step, Walk, walk};
 use crate::{Bias, Code, Core, Hook, Place, pipeline};
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use iced_x86::FlowControl;
 
 /// Loops of more blocks are rarely bound by one chain.
-const MOST_BLOCKS: usize = 8;
+const MOST_BLOCKS: usize = 12;
 const MOST_LOOPS: usize = 6;
 /// Paths visited in the search.
 const MOST_PATHS: usize = 64;
+/// After so many blocks an inner loop decides little.
+const FAR: usize = 8;
+/// A path is left out where the branch of a block takes it in fewer than one of so many visits.
+const RARE: u32 = 64;
 
 /// A path through a block to the head of the next.
 struct Edge {
@@ -61,13 +66,30 @@ struct Loops {
     inner: Option<u64>,
 }
 
-/// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, and the inner loop on
-/// whose trip count that depends. Where several paths go round the loop, as through the arms of an `if`, the mean of
-/// what they add counts, weighted by the branch's bias where that is known.
-pub fn in_loops(code: &impl Code, place: Place, mut block: Walk, flat: u64, core: &Core) -> (u64, Option<u64>) {
+/// Time of the block at `place`, whose issue slots alone take `flat`, in the loops around it, the inner loop on whose
+/// trip count that depends, and the blocks of these loops. Where several paths go round the loop, as through the arms of
+/// an `if`, the mean of what they add counts, weighted by the biases of branches where they are known.
+pub fn in_loops(code: &impl Code, place: Place, block: Walk, flat: u64, core: &Core) -> InLoops {
     if !core.chains {
-        return (flat.max(returning(&block, core)), None);
+        return InLoops { ticks: flat.max(returning(&block, core)), ..InLoops::default() };
     }
+    let (ticks, around) = chained(code, place, block, flat, core);
+    let mut blocks: Vec<u64> = around.routes.iter().flat_map(|route| route.blocks.iter().copied()).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    InLoops { ticks, inner: around.inner, blocks }
+}
+
+/// What is found of a block: see [`crate::Found`].
+#[derive(Default)]
+pub struct InLoops {
+    pub ticks: u64,
+    pub inner: Option<u64>,
+    pub blocks: Vec<u64>,
+}
+
+/// The same where chains count.
+fn chained(code: &impl Code, place: Place, mut block: Walk, flat: u64, core: &Core) -> (u64, Loops) {
     let alone = block.next == Some(place.head);
     let spins = alone && again(&block, core);
     let mut around = loops(code, Place { returns_to: None, ..place }, &block, core);
@@ -83,18 +105,19 @@ pub fn in_loops(code: &impl Code, place: Place, mut block: Walk, flat: u64, core
     if alone && !spins && calls(&block.steps) && !calls(&with_callees(code, &block.steps)) {
         // Its callees take their part of each iteration's time.
         let round = Route { first: block.steps.len(), ..Route::new(place.head, block.steps) };
-        return (mean(code, place, &[round], flat, core), None);
+        return (mean(code, place.head, &[round], flat, core), Loops { inner: None, ..around });
     }
     if alone && (!spins || around.routes.is_empty()) {
-        return by_itself(place, &block, &around.routes, flat, spins, core);
+        let (ticks, inner) = by_itself(place, &block, &around.routes, flat, spins, core);
+        return (ticks, Loops { inner, ..around });
     }
     let core = &without_renaming_of_two(&around.routes, core);
     let ticks = if around.routes.is_empty() {
         flat.max(returning(&block, core))
     } else {
-        mean(code, place, &around.routes, flat, core)
+        mean(code, place.head, &around.routes, flat, core)
     };
-    (ticks, around.inner)
+    (ticks, around)
 }
 
 /// What a block takes at least that returns, where nothing is known of the loop that calls its function.
@@ -151,9 +174,10 @@ fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
 }
 
 /// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the paths round.
-fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core) -> u64 {
+fn mean(code: &impl Code, head: u64, routes: &[Route], flat: u64, core: &Core) -> u64 {
     let rounds: Vec<Round> = routes.iter().map(|route| Round::new(code, route, core)).collect();
-    let weights = weights(place, routes);
+    let mut weights = vec![0; routes.len()];
+    Weights { code, head, routes }.divide(ALWAYS, 1, &Vec::from_iter(0..routes.len()), &mut weights);
     let sum =
         |of: &dyn Fn(&Round) -> u64| rounds.iter().zip(&weights).map(|(round, weight)| of(round) * weight).sum::<u64>();
     // Branches execute ahead of instructions that wait for operands, and in parallel.
@@ -167,19 +191,50 @@ fn mean(code: &impl Code, place: Place, routes: &[Route], flat: u64, core: &Core
     ticks / weights.iter().sum::<u64>().max(1)
 }
 
-/// How often each path round is taken: those that begin with the same block share its visits.
-fn weights(place: Place, routes: &[Route]) -> Vec<u64> {
-    let alike = || routes.iter().map(|_| 1).collect();
-    let Some(Bias { to, visits }) = place.bias else { return alike() };
-    let leads = |route: &Route| route.blocks.get(1).copied().unwrap_or(place.head) == to;
-    let there = routes.iter().filter(|route| leads(route)).count();
-    let weight = |route: &Route| {
-        let (visits, of) = if leads(route) { (visits, there) } else { (Bias::ALL - visits, routes.len() - there) };
-        u64::from(visits) * routes.len() as u64 / of as u64
-    };
-    let weights: Vec<u64> = routes.iter().map(weight).collect();
-    // A branch that has always gone another way gives no weights for these.
-    if weights.iter().all(|weight| *weight == 0) { alike() } else { weights }
+/// The weight of a path round that is always taken.
+const ALWAYS: u64 = 1 << 20;
+
+/// How often each path round is taken.
+struct Weights<'a, C> {
+    code: &'a C,
+    head: u64,
+    routes: &'a [Route],
+}
+
+impl<C: Code> Weights<'_, C> {
+    /// The block after so many on a path; past its end the head again.
+    fn block(&self, route: usize, depth: usize) -> u64 {
+        self.routes[route].blocks.get(depth).copied().unwrap_or(self.head)
+    }
+
+    /// Divides `weight` among the routes that share their first `depth` blocks: where these part by the bias of the branch,
+    /// or by their number if that is not known.
+    fn divide(&self, weight: u64, depth: usize, among: &[usize], weights: &mut [u64]) {
+        let ended = among.iter().all(|route| self.routes[*route].blocks.len() <= depth);
+        if among.len() <= 1 || ended {
+            among.iter().for_each(|route| weights[*route] = weight / among.len() as u64);
+            return;
+        }
+        let bias = self.code.bias(self.block(among[0], depth - 1));
+        let toward = |to: u64| among.iter().filter(|route| self.block(**route, depth) == to).count() as u64;
+        let all = among.len() as u64;
+        let mut rest = among.to_vec();
+        while let Some(first) = rest.first() {
+            let next = self.block(*first, depth);
+            let (same, others): (Vec<usize>, Vec<usize>) =
+                rest.iter().partition(|route| self.block(**route, depth) == next);
+            let part = match bias {
+                Some(Bias { to, visits }) if (1..all).contains(&toward(to)) => {
+                    let visits = u64::from(if next == to { visits } else { Bias::ALL - visits });
+                    let of = if next == to { toward(to) } else { all - toward(to) };
+                    weight * visits / u64::from(Bias::ALL) * same.len() as u64 / of
+                }
+                _ => weight * same.len() as u64 / all,
+            };
+            self.divide(part, depth + 1, &same, weights);
+            rest = others;
+        }
+    }
 }
 
 /// A path round a loop, seen from its first block.
@@ -261,7 +316,7 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
     let mut longest = MOST_BLOCKS;
     let head = place.head;
     let start = Route::new(head, Vec::new());
-    let mut routes = extend(start, edges(code, block.clone(), place, false, core));
+    let mut routes = extend(start, likely(code.bias(head), head, &[], edges(code, block.clone(), place, false, core)));
     routes.retain(|route| route.at != head);
     for _ in 0..MOST_PATHS {
         let Some(route) = routes.pop_front() else {
@@ -279,9 +334,9 @@ fn loops(code: &impl Code, place: Place, block: &Walk, core: &Core) -> Loops {
             let block = walk(code, route.at);
             let (own, returned) = (route.at, route.returned);
             let inner = block.next == Some(own) && !again(&block, core);
-            let edges = edges(code, block, place, returned, core);
+            let edges = likely(code.bias(own), own, &route.blocks, edges(code, block, place, returned, core));
             let inner = inner && edges.iter().any(|edge| edge.next == own);
-            left_out = left_out.or(inner.then_some(own));
+            left_out = left_out.or((inner && route.blocks.len() < FAR).then_some(own));
             if !inner || edges.iter().any(|edge| edge.next == head) {
                 routes.extend(extend(route, edges).into_iter().filter(|longer| longer.at != own));
             }
@@ -299,6 +354,18 @@ fn extend(route: Route, edges: Vec<Edge>) -> VecDeque<Route> {
         returned: route.returned || edge.returns,
     };
     edges.into_iter().map(longer).collect()
+}
+
+/// The paths from the block at `own` that its branch does not take rarely; all of them where it closes a loop on the path, as that
+/// has to be left.
+fn likely(bias: Option<Bias>, own: u64, path: &[u64], mut edges: Vec<Edge>) -> Vec<Edge> {
+    let Some(Bias { to, visits }) = bias else { return edges };
+    let rare = |edge: &Edge| RARE * (if edge.next == to { visits } else { Bias::ALL - visits }) < Bias::ALL;
+    let closes = |edge: &Edge| edge.next == own || path.iter().skip(1).any(|block| *block == edge.next);
+    if edges.iter().any(|edge| !rare(edge)) && !edges.iter().any(closes) {
+        edges.retain(|edge| !rare(edge));
+    }
+    edges
 }
 
 /// Whether the block, which jumps to itself, does so only to retry.

@@ -60,6 +60,7 @@ pub use target::call_leaves;
 pub use trail::{Pairs, Trail};
 pub use unhooked::{Unhooked, calls_unhooked, comes_by_a_hook, unhooked_calls};
 
+use alloc::vec::Vec;
 use op::TICKS;
 use path::Path;
 
@@ -76,6 +77,10 @@ pub trait Code {
     /// stub of the procedure linkage table. Stubs must be bound already (`LD_BIND_NOW`): a lazily bound one
     /// leads nowhere known, and its hook would count as an ordinary call.
     fn hook(&self, target: u64) -> Option<Hook>;
+    /// Where the branch leads that ends the block which this return address names, as far as that has been observed.
+    fn bias(&self, _block: u64) -> Option<Bias> {
+        None
+    }
 }
 
 /// What a function of the runtime stands for.
@@ -83,7 +88,7 @@ pub trait Code {
 pub enum Hook {
     /// `__sanitizer_cov_trace_pc`: a basic block begins.
     Block,
-    /// Plain accesses and function entry and exit: no instruction of the program.
+    /// Plain accesses, function entry and exit, and progress points: no instruction of the program.
     Access,
     /// A read-modify-write or a fence, of `__tsan_atomic*`: the call replaces one instruction, whose latency
     /// the model adds. It waits for all that comes before it, and loads after it wait for it.
@@ -123,7 +128,7 @@ impl Hook {
     pub fn named(symbol: &str) -> Option<Hook> {
         Some(match symbol {
             "__sanitizer_cov_trace_pc" => Hook::Block,
-            "__tsan_atomic_signal_fence" => Hook::Access,
+            "__tsan_atomic_signal_fence" | "corefold_progress" => Hook::Access,
             "__tsan_atomic_thread_fence" => Hook::Fence,
             // The program's own copying, under another name.
             _ if symbol.starts_with("__tsan_mem") => return None,
@@ -194,7 +199,7 @@ pub fn cost(code: &impl Code, return_address: u64, core: &Core) -> Cost {
 /// The same in a function that returns to `returns_to`: where no loop of its own leads through the block, one of its
 /// caller may.
 pub fn cost_called(code: &impl Code, return_address: u64, returns_to: Option<u64>, core: &Core) -> Cost {
-    cost_at(code, Place { head: return_address, returns_to, trip_count: None, bias: None }, core).cost
+    cost_at(code, Place { head: return_address, returns_to, trip_count: None }, core).cost
 }
 
 /// A block, and what is known of its context.
@@ -206,8 +211,6 @@ pub struct Place {
     pub returns_to: Option<u64>,
     /// Where the block is a loop, its average trip count.
     pub trip_count: Option<u32>,
-    /// Its branch's bias, where that is known.
-    pub bias: Option<Bias>,
 }
 
 /// How often a block's branch leads to one of the two blocks that it may lead to.
@@ -228,6 +231,8 @@ pub struct Found {
     /// The block of an inner loop on whose trip count the cost depends: the block itself or one on its path
     /// round.
     pub inner: Option<u64>,
+    /// The blocks of the loops around it: the biases of their branches decide the cost, too.
+    pub around: Vec<u64>,
 }
 
 /// What the block at `place` costs.
@@ -235,9 +240,9 @@ pub fn cost_at(code: &impl Code, place: Place, core: &Core) -> Found {
     let walk = walk::walk(code, place.head);
     let path = Path::hooked(&walk.steps, core);
     let flat = path.flat_ticks(core);
-    let (ticks, inner) = cycles::in_loops(code, place, walk, flat, core);
-    let cost = Cost { sixteenths: pipeline::sixteenths(ticks), instructions: path.instructions() };
-    Found { cost, inner }
+    let found = cycles::in_loops(code, place, walk, flat, core);
+    let cost = Cost { sixteenths: pipeline::sixteenths(found.ticks), instructions: path.instructions() };
+    Found { cost, inner: found.inner, around: found.blocks }
 }
 
 /// How many `pause` instructions the block at `head` has, up to the next block.

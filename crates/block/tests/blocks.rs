@@ -4,7 +4,7 @@
 mod bytes;
 
 use bytes::{ACCESS, ATOMIC, BLOCK, Bytes, CORE, FENCE, START};
-use corefold_block::{Awaiting, Bias, Core, Place, cost, cost_at, cost_called, results};
+use corefold_block::{Awaiting, Bias, Code, Core, Hook, Place, cost, cost_at, cost_called, results};
 
 trait Costs {
     /// Of the block that ends here: cycles and instructions.
@@ -272,21 +272,49 @@ fn a_loop_without_hooks_ends_the_walk() {
     assert_eq!(cost(&Bytes(vec![0x75, 0xfe, 0xc3]), START, &CORE).instructions, 2);
 }
 
+/// Code of which is known how often the branch of a block leads to which other.
+struct Observed(Bytes, Vec<(u64, Bias)>);
+
+impl Code for Observed {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        self.0.bytes(address, len)
+    }
+    fn hook(&self, target: u64) -> Option<Hook> {
+        self.0.hook(target)
+    }
+    fn bias(&self, block: u64) -> Option<Bias> {
+        self.1.iter().find(|(of, _)| *of == block).map(|(_, bias)| *bias)
+    }
+}
+
+/// What the block at the head of a loop costs.
+fn head_of(code: Bytes, biases: &[(u64, Bias)]) -> f64 {
+    let place = Place { head: START + 5, returns_to: None, trip_count: None };
+    cost_at(&Observed(code, biases.to_vec()), place, &CORE).cost.cycles()
+}
+
+/// add qword [rbx], 1; test al, al; je on; eight times imul rcx, rcx; mov [rbx+64], rcx; jmp back; on: jmp back. The branch may have a
+/// block of its own.
+fn two_arms(apart: bool) -> Bytes {
+    let head = Bytes::new().call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01]);
+    let head = if apart { head.call(BLOCK) } else { head }.then(&[0x84, 0xc0, 0x74, 0x2b]);
+    let long = head.call(BLOCK).then(&[0x48, 0x0f, 0xaf, 0xc9].repeat(8)).then(&[0x48, 0x89, 0x4b, 0x40, 0xeb, 0x05]);
+    let both = long.call(BLOCK);
+    let back = (both.0.len() as u8 + 2).wrapping_neg();
+    both.then(&[0xeb, back])
+}
+
 #[test]
-fn ways_round_count_as_often_as_they_are_gone() {
-    // add qword [rbx], 1; test al, al; je on; eight times imul rcx, rcx; mov [rbx+64], rcx; jmp back; on: jmp back
-    let head = Bytes::new().call(BLOCK).then(&[0x48, 0x83, 0x03, 0x01, 0x84, 0xc0, 0x74, 0x2b]);
-    let long = head.call(BLOCK).then(&[0x48, 0x0f, 0xaf, 0xc9].repeat(8)).then(&[0x48, 0x89, 0x4b, 0x40, 0xeb, 0xc8]);
-    let both = long.call(BLOCK).then(&[0xeb, 0xc1]);
-    let of = |bias| {
-        let place = Place { head: START + 5, returns_to: None, trip_count: None, bias };
-        cost_at(&both, place, &CORE).cost.cycles()
-    };
-    let biased = |visits| of(Some(Bias { to: START + 61, visits }));
-    let (short, long) = (biased(Bias::ALL), biased(0));
-    assert!(short >= 5.0, "all the time waits for the word: {short}");
-    assert!(long <= short - 2.0, "that of the long way for the other arm: {long}, not {short}");
-    let quarter = (3.0 * long + short) / 4.0;
-    assert!((biased(Bias::ALL / 4) - quarter).abs() < 0.2, "{} {quarter}", biased(Bias::ALL / 4));
-    assert!((of(None) - (short + long) / 2.0).abs() < 0.2, "nothing is known: {}", of(None));
+fn paths_round_count_as_often_as_they_are_taken() {
+    for (apart, branch, on) in [(false, START + 5, START + 61), (true, START + 14, START + 66)] {
+        let biased = |visits| head_of(two_arms(apart), &[(branch, Bias { to: on, visits })]);
+        let (short, long) = (biased(Bias::ALL), biased(0));
+        assert!(short >= 4.0, "all the time waits for the word: {short}");
+        assert!(long <= short - 2.0, "that of the long path for the other arm: {long}, not {short}");
+        let quarter = (3.0 * long + short) / 4.0;
+        assert!((biased(Bias::ALL / 4) - quarter).abs() < 0.2, "{} {quarter}", biased(Bias::ALL / 4));
+        let even = head_of(two_arms(apart), &[]);
+        assert!((even - (short + long) / 2.0).abs() < 0.2, "nothing is known: {even}");
+        assert_eq!(biased(Bias::ALL / 65), long, "one in 65 visits does not count");
+    }
 }

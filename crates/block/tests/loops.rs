@@ -51,7 +51,7 @@ fn rounds(addresses: &[u64], head: u64) -> u32 {
 fn instrumented_figures(program: &Program, recorded: &Recorded) -> Figures {
     let mut costs: HashMap<u64, Cost> = HashMap::new();
     let cost = |head| {
-        let place = Place { head, returns_to: None, trip_count: Some(rounds(&recorded.addresses, head)), bias: None };
+        let place = Place { head, returns_to: None, trip_count: Some(rounds(&recorded.addresses, head)) };
         cost_at(&program.image, place, &CORE).cost
     };
     let blocks = recorded.addresses.iter().map(|&ra| *costs.entry(ra).or_insert_with(|| cost(ra)));

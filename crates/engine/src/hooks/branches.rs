@@ -12,14 +12,14 @@ use crate::code::mapped::Mapped;
 use crate::engine::{computed, launch, sim};
 use crate::hooks::delays;
 use crate::hooks::results;
-use crate::hooks::trip_counts;
+use crate::hooks::trip_counts::{self, Cost};
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
 use crate::scheduling::unhooked;
 use crate::state::hooks::{Branching, DEEPEST};
 use alloc::vec::Vec;
-use corefold_block::{Bias, Predictor, Unhooked, branch_paths};
+use corefold_block::{Bias, Code, Hook, Place, Predictor, Unhooked, branch_paths};
 use corefold_model::{TICKS_PER_CYCLE, ticks};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -52,6 +52,8 @@ struct Branches {
     predictor: Predictor,
     blocks: Vec<Block>,
     by_pc: HashMap<u64, u32, FxBuildHasher>,
+    /// By block: those whose costs depend on its branch.
+    dependent: HashMap<u64, Vec<u32>, FxBuildHasher>,
     /// Of some blocks, by a part of the address: blocks that never leave the slow path look here first.
     numbers: [(u64, u32); RECENT],
     /// Since branches were last checked.
@@ -63,11 +65,12 @@ struct Block {
     pc: u64,
     /// The table entry of its cost; none before its first visit.
     entry: *mut u32,
-    /// Packed; 0 while it depends on trip counts. At first without mispredictions.
-    base: u32,
+    /// Packed; 0 while it is not known. At first without mispredictions.
     cost: u32,
     /// It is in `entry`, unless all visits come here (`slow`).
     known: bool,
+    /// Where its function returned to when that became so.
+    returns_to: Option<u64>,
     /// Why all its visits come here.
     slow: Slow,
     /// The program's own; none: not counted yet.
@@ -114,9 +117,9 @@ impl Slow {
 const BLANK: Block = Block {
     pc: 0,
     entry: core::ptr::null_mut(),
-    base: 0,
     cost: 0,
     known: false,
+    returns_to: None,
     slow: Slow::UNKNOWN,
     instructions: None,
     awaited: 0,
@@ -136,6 +139,28 @@ struct Branch {
     second: u16,
     /// It is known, and being checked for a change.
     again: bool,
+}
+
+/// The code, and what has been observed of its branches.
+struct Observed<'a>(&'a Branches);
+
+impl Code for Observed<'_> {
+    fn bytes(&self, address: u64, len: usize) -> &[u8] {
+        Mapped.bytes(address, len)
+    }
+
+    fn bytes_before(&self, address: u64, len: usize) -> &[u8] {
+        Mapped.bytes_before(address, len)
+    }
+
+    fn hook(&self, target: u64) -> Option<Hook> {
+        Mapped.hook(target)
+    }
+
+    fn bias(&self, block: u64) -> Option<Bias> {
+        let at = *self.0.by_pc.get(&block)?;
+        self.0.bias(at, &self.0.blocks[at as usize].learnt?)
+    }
 }
 
 static BRANCHES: Carrier<Option<Branches>> = Carrier::new(None);
@@ -245,12 +270,25 @@ pub fn count_cycles() {
 impl Branches {
     /// What the block costs as far as is known, its branch aside.
     fn cost_now(&mut self, at: u32, pc: u64) -> u32 {
-        let (cost, known) = trip_counts::visit(pc);
-        if known {
-            let block = self.block(at);
-            (block.base, block.cost) = (cost, cost);
+        match trip_counts::visit(&Observed(self), pc) {
+            Err(meanwhile) => meanwhile,
+            Ok(Cost { packed, around }) => {
+                self.depends(at, around);
+                let block = self.block(at);
+                (block.cost, block.returns_to) = (packed, trip_counts::caller());
+                packed
+            }
         }
-        cost
+    }
+
+    /// The cost of a block depends on the branches of these.
+    fn depends(&mut self, at: u32, around: Vec<u64>) {
+        for pc in around {
+            let dependent = self.dependent.entry(pc).or_default();
+            if !dependent.contains(&at) {
+                dependent.push(at);
+            }
+        }
     }
 
     /// CPUs have run for so many cycles more.
@@ -270,6 +308,7 @@ impl Branches {
 
     fn forget(&mut self, gone: impl Fn(u64) -> bool) {
         self.by_pc.retain(|pc, _| !gone(*pc));
+        self.dependent.retain(|pc, _| !gone(*pc));
         self.numbers = [(0, 0); RECENT];
         for block in self.blocks.iter_mut().filter(|block| gone(block.pc)) {
             *block = Block { pc: block.pc, ..BLANK };
@@ -371,10 +410,28 @@ impl Branches {
             block.branch = is_other.then(Branch::default);
             return;
         }
-        let cost = self.bias(at, &branch).and_then(|bias| trip_counts::biased(self.blocks[at as usize].pc, bias));
+        self.block(at).learnt = Some(branch);
+        self.cost_anew(at, penalty);
+        let dependent = self.dependent.get(&self.blocks[at as usize].pc).cloned().unwrap_or_default();
+        for other in dependent {
+            if other != at && self.blocks[other as usize].is_learnt() {
+                self.cost_anew(other, penalty);
+            }
+        }
+    }
+
+    /// Costs a block by what has been observed of branches.
+    fn cost_anew(&mut self, at: u32, penalty: u32) {
+        let Block { pc, returns_to, learnt, .. } = self.blocks[at as usize];
+        let place = Place { head: pc, returns_to, trip_count: trip_counts::of_loop(pc) };
+        let Cost { packed, around } = Cost::of(trip_counts::cost_of(&Observed(self), place));
+        let cost = raised(packed, learnt.map_or(0, |branch| branch.penalty(penalty)));
         let block = self.block(at);
-        block.cost = raised(cost.unwrap_or(block.base), branch.penalty(penalty));
-        block.learnt = Some(branch);
+        if block.cost != cost {
+            block.cost = cost;
+            block.open();
+        }
+        self.depends(at, around);
     }
 
     /// Which way the branch of a block goes.
@@ -404,6 +461,11 @@ impl Branches {
 }
 
 impl Block {
+    /// All that its own cost depends on has been observed.
+    fn is_learnt(&self) -> bool {
+        self.cost != 0 && self.paths.is_some() == self.learnt.is_some()
+    }
+
     /// The next visit is to come here.
     fn open(&mut self) {
         if core::mem::take(&mut self.known) {

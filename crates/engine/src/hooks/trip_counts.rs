@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trip counts of inner loops: iterations of the loop around one overlap, so its block's cost depends on them. Until
-//! enough visits are seen, its block and those around it have no known cost, and each of their visits calls this module.
+//! What a block's cost depends on beside its code: the trip count of an inner loop, as iterations of the loop around it
+//! overlap, and where the function is called from, as that may be in a loop. Until enough visits are seen, the block has no
+//! known cost, and each of its visits calls this module.
 use crate::carrier::Carrier;
 use crate::code::cost::{core, packed};
-use crate::code::mapped::Mapped;
 use crate::hot::hot;
 use crate::neutral_stack::deep;
 use crate::scheduling::fiber::current;
-use corefold_block::{Bias, Found, Place, cost_at};
+use alloc::vec::Vec;
+use corefold_block::{Code, Found, Place, cost_at};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -15,6 +16,8 @@ use rustc_hash::FxBuildHasher;
 const ENTRIES: u32 = 64;
 /// Visits of a block after which its cost is fixed in any case.
 const VISITS: u32 = 4096;
+/// Visits of a block until it counts where its function is called from: a program calls some first where it begins.
+const CALLS: u32 = 1024;
 
 struct TripCounts {
     /// By the block of the loop.
@@ -51,65 +54,86 @@ impl Inner {
     }
 }
 
-#[derive(Clone, Copy)]
 struct Waiting {
-    inner: u64,
-    /// What the block costs meanwhile.
-    cost: u32,
+    /// None: for its caller.
+    inner: Option<u64>,
+    /// What the block costs meanwhile, called from there.
+    cost: Cost,
+    returns_to: Option<u64>,
     visits: u32,
 }
 
-/// The packed cost of a visit of the block at `pc` that is not known yet, and whether it is known now.
-pub fn visit(pc: u64) -> (u32, bool) {
-    TRIP_COUNTS.with(|counts| counts.visit(pc))
+/// A block's packed cost, and the blocks whose branches decide it, too.
+#[derive(Clone, Default)]
+pub struct Cost {
+    pub packed: u32,
+    pub around: Vec<u64>,
+}
+
+/// The packed cost of a visit of the block at `pc` that is not known yet; or what it costs from now on.
+pub fn visit(code: &impl Code, pc: u64) -> Result<Cost, u32> {
+    TRIP_COUNTS.with(|counts| counts.visit(code, pc))
 }
 
 impl TripCounts {
-    fn visit(&mut self, pc: u64) -> (u32, bool) {
+    fn visit(&mut self, code: &impl Code, pc: u64) -> Result<Cost, u32> {
         let block = match self.waiting.get_mut(&pc) {
             Some(block) => block,
-            None => match first(pc) {
-                Ok(cost) => return (cost, true),
-                Err(block) => self.waiting.entry(pc).or_insert(block),
-            },
+            None => {
+                let found = cost_of(code, here(pc, None));
+                let (inner, cost, returns_to) = (found.inner, Cost::of(found), caller());
+                if inner.is_none() && returns_to.is_none() {
+                    return Ok(cost);
+                }
+                self.waiting.entry(pc).or_insert(Waiting { inner, cost, returns_to, visits: 0 })
+            }
         };
         block.visits += 1;
-        let Waiting { inner, cost, visits } = *block;
+        let Some(inner) = block.inner else {
+            // Most visits of a spin's blocks are skipped: they do not count.
+            if block.visits < CALLS && !current().spins.with(|spins| spins.spinning()) {
+                return Err(block.cost.packed);
+            }
+            let alike = caller() == block.returns_to && block.cost.around.iter().all(|pc| code.bias(*pc).is_none());
+            let cost = core::mem::take(&mut block.cost);
+            self.waiting.remove(&pc);
+            return Ok(if alike { cost } else { Cost::of(cost_of(code, here(pc, None))) });
+        };
         let before = current().last_unknown.replace(pc);
         let counted = self.loops.entry(inner).or_default();
         if inner == pc {
             counted.visit(before != pc);
         }
-        let counted = *counted;
-        if !counted.known && visits <= VISITS {
-            return (cost, false);
+        if !counted.known && block.visits <= VISITS {
+            return Err(block.cost.packed);
         }
+        let trip_count = Some(counted.trip_count());
+        let cost = core::mem::take(&mut block.cost);
         self.waiting.remove(&pc);
-        (if inner == pc { known(pc, counted.trip_count()) } else { cost }, true)
+        Ok(if inner == pc { Cost::of(cost_of(code, here(pc, trip_count))) } else { cost })
     }
 }
 
-/// What the block costs, unless that depends on a trip count.
-fn first(pc: u64) -> Result<u32, Waiting> {
-    let found = cost_of(place(pc, None));
-    let cost = packed(found.cost.sixteenths.max(1));
-    found.inner.map_or(Ok(cost), |inner| Err(Waiting { inner, cost, visits: 0 }))
+impl Cost {
+    pub fn of(found: Found) -> Cost {
+        Cost { packed: packed(found.cost.sixteenths.max(1)), around: found.around }
+    }
 }
 
-fn known(pc: u64, trip_count: u32) -> u32 {
-    packed(cost_of(place(pc, Some(trip_count))).cost.sixteenths.max(1))
+pub fn cost_of(code: &impl Code, place: Place) -> Found {
+    deep(|| cost_at(code, place, &core()))
 }
 
-/// What the block costs with this branch bias; none if that depends on its own trip count.
-pub fn biased(pc: u64, bias: Bias) -> Option<u32> {
-    let found = cost_of(Place { bias: Some(bias), ..place(pc, None) });
-    (found.inner != Some(pc)).then(|| packed(found.cost.sixteenths.max(1)))
+fn here(head: u64, trip_count: Option<u32>) -> Place {
+    Place { head, returns_to: caller(), trip_count }
 }
 
-fn cost_of(place: Place) -> Found {
-    deep(|| cost_at(&Mapped, place, &core()))
+/// The trip count of the block, if it is an inner loop whose trip count decided its cost.
+pub fn of_loop(pc: u64) -> Option<u32> {
+    TRIP_COUNTS.with(|counts| counts.loops.get(&pc).filter(|inner| inner.visits > 0).map(Inner::trip_count))
 }
 
-fn place(head: u64, trip_count: Option<u32>) -> Place {
-    Place { head, returns_to: current().calls(hot().frames.get()).next(), trip_count, bias: None }
+/// Where the running function returns to.
+pub fn caller() -> Option<u64> {
+    current().calls(hot().frames.get()).next()
 }
