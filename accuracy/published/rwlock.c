@@ -4,8 +4,8 @@
 //
 // The lock is that of glibc before 2.25: its counts are guarded by a lock of their own, for which a thread that finds it taken
 // sleeps. The source does not name the version; its numbers do. A pair takes one thread 5.7 times as long as an atomic addition
-// takes it on that machine. On a server of 2023 it is 3.6 times with glibc 2.36, whose readers make two locked operations, and
-// 6.3 times with this lock, which makes four. And where readers hold the lock for 9 us, from 10 threads on each one more adds
+// takes it on that machine. On a server of 2023 it is 3.2 times with glibc 2.36, whose readers make two locked operations, and
+// 5.3 times with this lock, which makes four. And where readers hold the lock for 9 us, from 10 threads on each one more adds
 // 1.2 us to the time of all, some twenty transfers of a line: a thread is woken for each pair.
 #include "../workload.h"
 #include <errno.h>
