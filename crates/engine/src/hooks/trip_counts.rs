@@ -64,7 +64,7 @@ struct Waiting {
 }
 
 /// A block's packed cost, and the blocks whose branches decide it, too.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Cost {
     pub packed: u32,
     pub around: Vec<u64>,
