@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Counters of the statistical and of the limited kind, one update (or one reading of the sum) an operation.
 // Build with one of -DSHARED, -DSHARED_ATOMIC, -DOWN_SLOT, -DOWN_SLOT_ATOMIC, -DOWN_TLS, -DLIMIT, -DLIMIT_ATOMIC,
-// -DAT_THE_LIMIT; or -DREAD -DSLOTS=N: as many slots as the sum has.
+// -DAT_THE_LIMIT; with -DOWN_SLOT -DEVENTUAL: a further thread adds the slots up every millisecond; or -DREAD -DSLOTS=N: as
+// many slots as the sum has.
 #define BEGINS
 #include "../workload.h"
+#include <poll.h>
 
 #ifndef SLOTS
 #define SLOTS MOST_THREADS
@@ -24,10 +26,33 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The source keeps each thread's number so, and asks for it at each update. */
 static pthread_key_t number_key;
 
+#if defined(EVENTUAL)
+static unsigned long eventual;
+
+static void *add_up(void *threads)
+{
+	for (;;) {
+		unsigned long sum = 0;
+
+		for (long s = 0; s < (long)threads; s++)
+			sum += slot[s].value;
+		__atomic_store_n(&eventual, sum, __ATOMIC_RELAXED);
+		poll(NULL, 0, 1);
+	}
+	return NULL;
+}
+#endif
+
 static void prepare(int threads)
 {
-	(void)threads;
 	pthread_key_create(&number_key, NULL);
+#if defined(EVENTUAL)
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, add_up, (void *)(long)threads))
+		abort();
+#endif
+	(void)threads;
 }
 
 static long own_number(int thread)

@@ -8,8 +8,6 @@ use crate::suite::{Removed, Suite};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// Points of more threads take most of the time, and are left out.
-pub const MOST_THREADS: u32 = 8;
 /// A point has moved whose time is another by this factor.
 const MOVED: f64 = 1.05;
 
@@ -19,7 +17,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
         groups.iter().flat_map(|group| group.curves.iter().flat_map(|curve| curve.counted().cloned())).collect()
     };
     let run = |without: Option<&str>| -> Result<(Vec<Point>, f64)> {
-        let scope = published::Scope { only: None, without, most_threads: MOST_THREADS, slow_ones: false };
+        let scope = published::Scope { only: None, without, whole: false };
         let mut groups = published::measure(bench, suite, &curves, scope)?;
         groups.iter_mut().for_each(|group| group.mark(suite));
         let seconds = bench.take_seconds();

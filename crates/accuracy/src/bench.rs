@@ -64,6 +64,7 @@ pub struct Bench {
 }
 
 /// One compiled workload.
+#[derive(Clone)]
 pub struct Program(PathBuf);
 
 /// A workload and its source in a folder of their own, where a patch may change it.

@@ -57,7 +57,7 @@ impl Class {
             Class::Few => "published, pinned, 2 to 4 threads",
             Class::Socket => "published, pinned, 5 threads to one socket",
             Class::Sockets => "published, pinned, more than one socket",
-            Class::NotPinned => "published, not pinned, fewer threads than CPUs",
+            Class::NotPinned => "published, not pinned, no more threads than CPUs",
         }
     }
 
@@ -73,13 +73,13 @@ impl Class {
         }
     }
 
-    /// Of a point on a machine with so many CPUs a socket and in all; `None`: as many threads as CPUs, which do not stay.
+    /// Of a point on a machine with so many CPUs a socket and in all; `None`: threads take turns.
     fn of(group: &Group, point: &Point, (socket, all): (u32, u32)) -> Option<Class> {
         Some(match point.threads {
             1 if group.is_native() => Class::NativeAlone,
             _ if group.is_native() => Class::NativeTwo,
             1 => Class::Alone,
-            threads if !group.pinned && threads >= all => return None,
+            threads if !group.pinned && threads > all => return None,
             _ if !group.pinned => Class::NotPinned,
             2..=4 => Class::Few,
             threads if threads <= socket => Class::Socket,
@@ -158,8 +158,8 @@ impl Shapes {
             results.groups().flat_map(|group| &group.curves).filter(|c| c.apart.is_none()).collect();
         let enough = curves.iter().filter(|curve| curve.points.len() >= FEWEST_POINTS);
         let ranks: Vec<f64> = enough.filter_map(|curve| curve.rank_correlation()).collect();
-        let long = curves.iter().filter(|curve| curve.points.len() > 2 && !curve.is_flat());
-        let knees = long.map(|curve| (curve.knees(), curve.points.len() - 1));
+        let long = curves.iter().filter(|curve| curve.shape().len() > 2 && !curve.is_flat());
+        let knees = long.map(|curve| (curve.knees(), curve.shape().len() - 1));
         let bent = knees.filter(|(knees, last)| *knees != (0, 0) && *knees != (*last, *last));
         let bent: Vec<(usize, usize)> = bent.map(|(knees, _)| knees).collect();
         Shapes {
@@ -286,7 +286,8 @@ mod tests {
             (true, 21, Some(Class::Sockets)),
             (false, 2, Some(Class::NotPinned)),
             (false, 79, Some(Class::NotPinned)),
-            (false, 80, None),
+            (false, 80, Some(Class::NotPinned)),
+            (false, 81, None),
         ] {
             assert_eq!(class(&group("skylake-2s-80", pinned, &[(threads, 1.0)])), expected, "{threads} {pinned}");
         }

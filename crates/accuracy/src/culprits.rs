@@ -5,12 +5,12 @@ use crate::bench::Bench;
 use crate::layouts::{self, Layout};
 use crate::packages::Unavailable;
 use crate::progress::Progress;
+use crate::side_by_side::side_by_side;
 use anyhow::{Context, Result, ensure};
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// The numbers of CPUs that each program is simulated with; both have to name the culprit.
 pub const CPUS: [u32; 2] = [8, 80];
@@ -240,7 +240,7 @@ pub fn read(folder: &Path) -> Result<Vec<Culprit>> {
 pub fn measure(bench: &Bench, all: &[Culprit], only: Option<&str>) -> Result<Vec<Score>> {
     let chosen: Vec<&Culprit> = all.iter().filter(|culprit| only.is_none_or(|only| culprit.has(only))).collect();
     let mut scores = Vec::new();
-    for scored in side_by_side(Progress::of("culprits", chosen.len()), &chosen, |culprit| score(bench, culprit)) {
+    for scored in side_by_side(Progress::of("culprits", chosen.len()), &chosen, name, |culprit| score(bench, culprit)) {
         match scored {
             Ok(score) => scores.push(score),
             Err(why) if why.is::<Unavailable>() => eprintln!("SKIPPED: {why:#}"),
@@ -250,46 +250,25 @@ pub fn measure(bench: &Bench, all: &[Culprit], only: Option<&str>) -> Result<Vec
     Ok(scores)
 }
 
+fn name(culprit: &&Culprit) -> String {
+    culprit.name.clone()
+}
+
 /// Tries layouts alone, and leaves what the reports said as it is.
 pub fn measure_layouts(bench: &Bench, all: &[Culprit], only: Option<&str>, scores: &mut [Score]) -> Result<()> {
     let chosen = |culprit: &&Culprit| culprit.asks_for_layouts() && only.is_none_or(|only| culprit.has(only));
     let chosen: Vec<&Culprit> = all.iter().filter(chosen).collect();
-    let try_layouts = |culprit: &Culprit| {
+    let try_layouts = |culprit: &&Culprit| {
         let [(_, arguments), (innocent, _)] = programs(bench, culprit)?;
         layout(bench, culprit, &innocent, &arguments)
     };
-    let found = side_by_side(Progress::of("layouts", chosen.len()), &chosen, try_layouts);
+    let found = side_by_side(Progress::of("layouts", chosen.len()), &chosen, name, try_layouts);
     for (culprit, layout) in chosen.iter().zip(found) {
         let score = scores.iter_mut().find(|score| score.name == culprit.name);
         let score = score.with_context(|| format!("{}: `--suite culprits` comes first", culprit.name))?;
         score.layout = layout?;
     }
     Ok(())
-}
-
-/// Does this for all of them, one on each CPU of the host at a time; what came of each, in their order.
-fn side_by_side<T: Send>(
-    mut progress: Progress,
-    all: &[&Culprit],
-    work: impl Fn(&Culprit) -> Result<T> + Sync,
-) -> Vec<Result<T>> {
-    let mut queue = all.iter().enumerate();
-    let take = || {
-        let (at, culprit) = queue.next()?;
-        progress.step(&culprit.name);
-        Some((at, *culprit))
-    };
-    let (take, done) = (Mutex::new(take), Mutex::new(BTreeMap::new()));
-    let worker = || {
-        let next = || take.lock().expect("taking does not panic")();
-        while let Some((at, culprit)) = next() {
-            let one = work(culprit).with_context(|| culprit.name.clone());
-            done.lock().expect("inserting does not panic").insert(at, one);
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(worker))));
-    done.into_inner().expect("all workers have ended well").into_values().collect()
 }
 
 fn layout(bench: &Bench, culprit: &Culprit, twin: &Path, arguments: &str) -> Result<Option<Layout>> {

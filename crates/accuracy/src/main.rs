@@ -17,6 +17,7 @@ mod published;
 mod ratios;
 mod results;
 mod sensitivity;
+mod side_by_side;
 mod statistics;
 mod suite;
 mod table;
@@ -67,7 +68,7 @@ enum Which {
     Culprits,
     /// Of these, what `corefold fix` makes of false sharing, alone.
     Layouts,
-    /// The published suite up to 8 threads, once without each mechanism of the model.
+    /// Some points of each published curve, once without each mechanism of the model.
     Ablation,
     /// By how much results move when an estimated number of a profile is wrong: docs/sensitivity.json.
     Sensitivity,
@@ -124,7 +125,7 @@ const REFUSED: &str = "target/accuracy.json";
 
 fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
-    let scope = published::Scope { only, without: None, most_threads: u32::MAX, slow_ones: true };
+    let scope = published::Scope { only, without: None, whole: true };
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, host());

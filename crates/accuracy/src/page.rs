@@ -3,7 +3,8 @@
 use crate::bounds::{self, Shapes, Worst};
 use crate::culprits_page::culprits;
 use crate::ratios::{MEDIAN, Ratios, WINNERS};
-use crate::results::{Curve, Group, Results};
+use crate::results::{Curve, Group, Point, Results};
+use crate::statistics::median;
 use crate::suite::Suite;
 use crate::table::{row, verdict};
 use anyhow::Result;
@@ -25,7 +26,7 @@ pub fn page(results: &Results, suite: &Suite) -> Result<String> {
     for group in groups {
         details(&mut page, group);
     }
-    ablation(&mut page, results);
+    ablation(&mut page, results, suite);
     known(&mut page, suite);
     Ok(page)
 }
@@ -168,7 +169,7 @@ fn details(page: &mut String, group: &Group) {
     row(page, &["what", "threads", theirs, "simulated", "error", "note"].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {
-        for (index, point) in curve.points.iter().enumerate() {
+        for (index, point) in curve.shape().into_iter().enumerate() {
             row(
                 page,
                 &[
@@ -177,12 +178,13 @@ fn details(page: &mut String, group: &Group) {
                     nanoseconds(point.theirs),
                     nanoseconds(point.ours),
                     format!("{:+.0} %", point.error() * 100.0),
-                    note(curve, index),
+                    note(curve, index, point),
                 ],
             );
         }
+        others(page, curve);
     }
-    let shaped: Vec<&Curve> = group.curves.iter().filter(|curve| curve.points.len() > 2).collect();
+    let shaped: Vec<&Curve> = group.curves.iter().filter(|curve| curve.shape().len() > 2).collect();
     if shaped.is_empty() {
         return;
     }
@@ -198,17 +200,27 @@ fn details(page: &mut String, group: &Group) {
             &[
                 curve.name.clone(),
                 ranks.map_or("flat".into(), |ranks| format!("{ranks:.2}")),
-                curve.points[theirs].threads.to_string(),
-                curve.points[ours].threads.to_string(),
+                curve.shape()[theirs].threads.to_string(),
+                curve.shape()[ours].threads.to_string(),
                 verdict(right).into(),
             ],
         );
     }
 }
 
+/// The points that no line shows.
+fn others(page: &mut String, curve: &Curve) {
+    let others: Vec<&Point> = curve.points.iter().filter(|point| !curve.shows(point)).collect();
+    let worst = others.iter().max_by(|one, other| one.factor().total_cmp(&other.factor()));
+    let Some(worst) = worst else { return };
+    let errors: Vec<f64> = others.iter().map(|point| point.error().abs()).collect();
+    let error = format!("median {}", percent(median(&errors)));
+    let far = format!("worst {:+.0} %, {} threads", worst.error() * 100.0, worst.threads);
+    row(page, &[String::new(), format!("{} others", others.len()), String::new(), String::new(), error, far]);
+}
+
 /// What a reader has to know of a point.
-fn note(curve: &Curve, index: usize) -> String {
-    let point = &curve.points[index];
+fn note(curve: &Curve, index: usize, point: &Point) -> String {
     let all_apart = index > 0 && curve.apart.is_some();
     match (&curve.withheld, &curve.wrongly_blamed) {
         (_, Some(blamed)) if index == 0 => format!("**wrongly blamed: {blamed}**"),
@@ -222,22 +234,21 @@ fn nanoseconds(value: f64) -> String {
     format!("{value:.digits$} ns")
 }
 
-fn ablation(page: &mut String, results: &Results) {
+fn ablation(page: &mut String, results: &Results, suite: &Suite) {
     let Some(ablation) = &results.ablation else { return };
     let _ = writeln!(
         page,
         "\n## What each mechanism is worth\n\n\
-         `make ablation`: the published suite up to {} threads, {} points with bounds, simulated once more without each of the\n\
+         `make ablation`: {} points with bounds, those of the tables above but for the hash table's, simulated once more without each of the\n\
          model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
          moves if its time changes by more than 5 %. Lines are those that are there for the mechanism alone, without tests; time is the\n\
          host's for all runs without it, over that with all (none: the host did other work, too).\n",
-        crate::ablation::MOST_THREADS,
         ablation.points,
         ablation.median * 100.0,
     );
-    let heads = ["without", "median error", "points that move", "their error with it", "without it", "lines", "time"];
+    let heads = ["without", "median error", "points that move", "their error with it", "without it", "lines", "time", "why it stays, if the table does not show it"];
     row(page, &heads.map(String::from));
-    row(page, &["---", "--:", "--:", "--:", "--:", "--:", "--:"].map(String::from));
+    row(page, &["---", "--:", "--:", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for found in &ablation.rows {
         let of_moved = |pick: fn((f64, f64)) -> f64| percent(found.of_moved.map(pick));
         row(
@@ -250,17 +261,17 @@ fn ablation(page: &mut String, results: &Results) {
                 of_moved(|pair| pair.1),
                 found.lines.to_string(),
                 found.time.map_or("-".into(), |time| format!("{time:.2}")),
+                suite.stays(&found.name).into(),
             ],
         );
     }
 }
 
 fn known(page: &mut String, suite: &Suite) {
-    if suite.known.is_empty() {
-        return;
-    }
-    let _ = writeln!(page, "\n## Known causes of errors\n");
-    for known in &suite.known {
-        let _ = writeln!(page, "- {}: {}", known.of, known.why);
+    for (title, all) in [("Known causes of errors", &suite.known), ("Published, and not simulated", &suite.absent)] {
+        let _ = writeln!(page, "\n## {title}\n");
+        for known in all {
+            let _ = writeln!(page, "- {}: {}", known.of, known.why);
+        }
     }
 }

@@ -7,14 +7,16 @@ pub struct Progress {
     steps: usize,
     done: usize,
     begun: Instant,
+    /// What was printed last.
+    last: String,
 }
 
 impl Progress {
     pub fn of(what: &'static str, steps: usize) -> Progress {
-        Progress { what, steps, done: 0, begun: Instant::now() }
+        Progress { what, steps, done: 0, begun: Instant::now(), last: String::new() }
     }
 
-    /// The next step begins.
+    /// The next step begins; it is printed, unless it has the name of the last one.
     pub fn step(&mut self, name: &str) {
         let left = match self.done {
             0 => String::new(),
@@ -26,6 +28,9 @@ impl Progress {
         self.done += 1;
         // There may be more than were expected.
         self.steps = self.steps.max(self.done);
-        eprintln!("{} {}/{}{left}: {name}", self.what, self.done, self.steps);
+        if name != self.last {
+            eprintln!("{} {}/{}{left}: {name}", self.what, self.done, self.steps);
+            name.clone_into(&mut self.last);
+        }
     }
 }

@@ -44,6 +44,9 @@ pub struct Curve {
     pub apart: Option<String>,
     #[serde(default)]
     pub not_counted: Vec<(u32, String)>,
+    /// The numbers of threads that show its shape; none: all.
+    #[serde(skip)]
+    pub shown: Vec<u32>,
     /// What was set from the point with one thread, which then does not count.
     pub withheld: Option<(String, u32)>,
     /// What a report blamed, where nothing is shared.
@@ -53,7 +56,7 @@ pub struct Curve {
 impl Curve {
     pub fn called(name: String) -> Curve {
         let (kind, apart, withheld, wrongly_blamed) = (None, None, None, None);
-        Curve { name, kind, points: Vec::new(), apart, not_counted: Vec::new(), withheld, wrongly_blamed }
+        Curve { name, kind, points: Vec::new(), apart, not_counted: Vec::new(), shown: Vec::new(), withheld, wrongly_blamed }
     }
 
     /// The points that are held to bounds.
@@ -87,11 +90,21 @@ impl Curve {
         of(f64::max) < 1.1 * of(f64::min)
     }
 
-    /// Where theirs and ours stop to scale, as indices of points.
+    /// Is this one of the points that show its shape?
+    pub fn shows(&self, point: &Point) -> bool {
+        self.shown.is_empty() || self.shown.contains(&point.threads)
+    }
+
+    pub fn shape(&self) -> Vec<&Point> {
+        self.points.iter().filter(|point| self.shows(point)).collect()
+    }
+
+    /// Where theirs and ours stop to scale, as indices of [`Curve::shape`]: between points that lie close, noise decides.
     pub fn knees(&self) -> (usize, usize) {
+        let shape = self.shape();
         let of = |value: fn(&Point) -> f64| {
             let points: Vec<(f64, f64)> =
-                self.points.iter().map(|p| (f64::from(p.threads), f64::from(p.threads) / value(p))).collect();
+                shape.iter().map(|p| (f64::from(p.threads), f64::from(p.threads) / value(p))).collect();
             knee(&points)
         };
         (of(|p| p.theirs), of(|p| p.ours))
@@ -120,6 +133,7 @@ impl Group {
         for curve in &mut self.curves {
             curve.kind = suite.kind(&self.title, &curve.name).or(curve.kind);
             (curve.apart, curve.not_counted) = suite.apart(&self.title, &curve.name);
+            curve.shown = suite.shown(&self.title, &curve.name);
         }
     }
 

@@ -18,6 +18,9 @@ pub struct Suite {
     /// What is known of misses.
     #[serde(default)]
     pub known: Vec<Known>,
+    /// Published, and not simulated.
+    #[serde(default)]
+    pub absent: Vec<Known>,
 }
 
 /// A mechanism, and the code that is there for it alone: files, or functions of them (`FILE:FUNCTION`).
@@ -25,13 +28,15 @@ pub struct Suite {
 #[serde(deny_unknown_fields)]
 pub struct Removed {
     pub name: String,
+    /// Why it is there, if the table does not show it.
+    pub stays: Option<String>,
     pub code: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
-    /// Machine and workload.
+    /// Machine and workload, or a publication.
     pub of: String,
     pub why: String,
 }
@@ -71,9 +76,11 @@ pub struct Group {
     pub program: String,
     pub data: Option<String>,
     pub microseconds: u64,
-    /// Of the numbers of threads, those that are simulated; none: all that the machine has CPUs for.
+    /// Of the numbers of threads, some that show the curve's shape: those of tables, knees and ablation; none: all.
     #[serde(default)]
     pub threads: Vec<u32>,
+    /// The program runs so many threads at each point; a point's threads are those that share something (`-DGROUP`).
+    pub in_all: Option<u32>,
     /// Why the points of this group are listed apart, without a bound: the model does not have it.
     pub apart: Option<String>,
     /// It takes minutes of the host: not simulated again without each mechanism.
@@ -105,6 +112,8 @@ pub struct Curve {
     /// In place of the group's.
     #[serde(default)]
     pub threads: Vec<u32>,
+    /// What the publication has of more threads than these is no measurement.
+    pub most_threads: Option<u32>,
     pub microseconds: Option<u64>,
     /// A constant that the source withholds, set from the point with one thread.
     pub withheld: Option<Withheld>,
@@ -114,6 +123,11 @@ pub struct Curve {
 }
 
 impl Group {
+    /// Of a curve: see [`Curve::threads`].
+    pub fn shown<'a>(&'a self, curve: &'a Curve) -> &'a [u32] {
+        if curve.threads.is_empty() { &self.threads } else { &curve.threads }
+    }
+
     /// Linux spreads threads that are not pinned.
     pub fn placement(&self) -> &'static str {
         if self.pinned { corefold_machine::COMPACT } else { corefold_machine::SPREAD }
@@ -170,19 +184,34 @@ impl Suite {
         self.group.iter().find(|group| group.title == title).is_none_or(|group| group.pinned)
     }
 
+    fn find(&self, title: &str, name: &str) -> Option<(&Group, &Curve)> {
+        let group = self.group.iter().find(|group| group.title == title)?;
+        Some((group, self.curves_of(group).iter().find(|curve| curve.name == name)?))
+    }
+
     /// Why all points of a curve are listed apart, and why single ones are.
     pub fn apart(&self, title: &str, name: &str) -> (Option<String>, Vec<(u32, String)>) {
-        let Some(group) = self.group.iter().find(|group| group.title == title) else { return Default::default() };
-        let curve = self.curves_of(group).iter().find(|curve| curve.name == name);
+        let Some((group, curve)) = self.find(title, name) else { return Default::default() };
         let single = group.not_counted.iter().filter(|points| points.curve == name);
         let single = single.flat_map(|points| points.threads.iter().map(|threads| (*threads, points.why.clone())));
-        (curve.and_then(|curve| curve.apart.clone()).or(group.apart.clone()), single.collect())
+        (curve.apart.clone().or(group.apart.clone()), single.collect())
+    }
+
+    /// The numbers of threads that show the shape of a curve; none: all.
+    pub fn shown(&self, title: &str, name: &str) -> Vec<u32> {
+        self.find(title, name).map_or(Vec::new(), |(group, curve)| group.shown(curve).to_owned())
+    }
+
+    /// Why a mechanism is there, if that is to be said.
+    pub fn stays(&self, name: &str) -> &str {
+        let found = self.ablation.iter().find(|removed| removed.name == name);
+        found.and_then(|removed| removed.stays.as_deref()).unwrap_or_default()
     }
 
     /// Of the curve `name` of the group `title`; of a workload where that is no group's.
     pub fn kind(&self, title: &str, name: &str) -> Option<CodeKind> {
-        match self.group.iter().find(|group| group.title == title) {
-            Some(group) => self.curves_of(group).iter().find(|curve| curve.name == name).map(|curve| curve.kind),
+        match self.find(title, name) {
+            Some((_, curve)) => Some(curve.kind),
             None => self.native.workload.iter().find(|workload| workload.title() == name).map(|w| w.kind),
         }
     }
