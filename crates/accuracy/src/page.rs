@@ -134,7 +134,8 @@ fn expected(page: &mut String, results: &Results) {
         page,
         "\n## By kind of code\n\n\
          The error to expect. Each report prints the row of its own kind of code, number of CPUs and machine, or that of all\n\
-         machines if this one has no points. If none has any, it says so, and prints the row of fewer CPUs. Counted are points\n\
+         machines if this one has no points. If none has any, it says so, and prints the row of fewer CPUs. The rows of the native\n\
+         suite's host are no report's: another calibration is another profile. Counted are points\n\
          with bounds and, for blocking locks, also those with paths through the kernel; points with one thread count as private\n\
          data.\n"
     );

@@ -3,18 +3,21 @@
 //! programs are simulated again. `corefold machine show --sensitivity` prints what is saved.
 use crate::bench::{Bench, On, Program};
 use crate::progress::Progress;
+use crate::side_by_side::side_by_side;
 use crate::statistics::factor;
 use anyhow::{Context, Result};
-use corefold_machine::{Moves, Origin, Profile, WRONG_BY, builtin, load};
+use corefold_machine::{Builtin, Machine, Moves, Origin, Profile, WRONG_BY, builtin, load};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// Of `accuracy/native`: private, shared, contended, blocking, and streaming.
 const PROGRAMS: [&str; 6] =
     ["pointer_chase", "atomic_counter", "ttas_lock", "mutex", "false_sharing_stores", "streaming_sum"];
 const MICROSECONDS: u64 = 150;
-/// A core of the next socket, too, if the machine is no larger than can be simulated soon.
-const MOST_CPUS: u32 = 32;
+/// Cores of the first socket at most, so that it can be simulated soon; of the next socket, and of second hardware threads.
+const MOST_CORES: u32 = 24;
+const FURTHER: u32 = 4;
 
 /// By machine and key.
 type Found = BTreeMap<String, BTreeMap<String, Moves>>;
@@ -29,35 +32,54 @@ pub fn measure(bench: &Bench, root: &Path, only: Option<&str>) -> Result<()> {
     let build = |name| Ok((name, bench.build_simulated(&format!("native/{name}.c"), &[])?));
     let programs = PROGRAMS.map(build).into_iter().collect::<Result<Vec<_>>>()?;
     let chosen: Vec<_> = builtin().iter().filter(|known| only.is_none_or(|only| known.name.contains(only))).collect();
-    let mut progress = Progress::of("sensitivity", chosen.len());
-    for known in chosen {
-        progress.step(known.name);
+    let found = Mutex::new(found);
+    let work = |known: &&Builtin| {
         let text = std::fs::read_to_string(root.join(format!("machines/{}.toml", known.name)))?;
-        found.insert(known.name.into(), of(bench, &load(known.name)?, &text, &programs)?);
-        std::fs::write(&file, serde_json::to_string_pretty(&found)? + "\n")?;
-    }
-    Ok(())
+        let moves = of(bench, &load(known.name)?, &text, &programs)?;
+        let mut found = found.lock().expect("nobody panics with it");
+        found.insert(known.name.into(), moves);
+        Ok(std::fs::write(&file, serde_json::to_string_pretty(&*found)? + "\n")?)
+    };
+    let progress = Progress::of("sensitivity", chosen.len());
+    side_by_side(progress, &chosen, |known| known.name.to_owned(), work).into_iter().collect()
+}
+
+/// The CPUs of a run, as a file of a placement has them: cores of one socket, a few of the next, and second hardware threads of a
+/// few.
+fn cpus(machine: &Machine) -> (u32, String) {
+    let (socket, cores) = (u32::from(machine.cores_per_socket), machine.cores());
+    let first = 0..socket.min(MOST_CORES);
+    let next = socket..(socket + FURTHER).min(cores);
+    let second = cores..(cores + FURTHER).min(machine.cpus());
+    let all: Vec<String> = first.chain(next).chain(second).map(|cpu| cpu.to_string()).collect();
+    (all.len() as u32, all.join(" "))
 }
 
 fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]) -> Result<BTreeMap<String, Moves>> {
-    let cpus = (u32::from(profile.machine.cores_per_socket) + 4).min(profile.machine.cpus()).min(MOST_CPUS);
-    let file = bench.file("changed.toml");
+    let (cpus, order) = cpus(&profile.machine);
+    let name = &profile.machine.name;
+    let [file, placement] = ["toml", "cpus"].map(|end| bench.file(&format!("{name}.{end}")));
+    std::fs::write(&placement, order)?;
+    let placement = placement.display().to_string();
     let simulate = |program: &Program, machine: &str| {
-        bench.simulated(program, On::machine(machine), cpus, MICROSECONDS).map(|simulated| simulated.nanoseconds)
+        let on = On { machine, placement: &placement, without: None };
+        bench.simulated(program, on, cpus, MICROSECONDS).map(|simulated| simulated.nanoseconds)
     };
-    let base = programs.iter().map(|(_, program)| simulate(program, &profile.machine.name));
+    let base = programs.iter().map(|(_, program)| simulate(program, name));
     let base = base.collect::<Result<Vec<f64>>>()?;
     let mut moves = BTreeMap::new();
     for fact in profile.facts.iter().filter(|fact| matches!(fact.origin, Origin::Estimated(_))) {
         let mut most = Moves { value: fact.value, percent: 0.0, of: String::new() };
-        for by in [1.0 - WRONG_BY, 1.0 + WRONG_BY] {
-            let Some(changed) = changed(text, &fact.key, &fact.unit, fact.value * by) else { continue };
+        let mut tried = false;
+        for value in others(fact.value, &fact.unit) {
+            let Some(changed) = changed(text, &fact.key, value) else { continue };
             std::fs::write(&file, changed)?;
             let path = file.display().to_string();
             // Some make no machine: a number of cores that does not divide, more than a whole.
             if load(&path).is_err() {
                 continue;
             }
+            tried = true;
             for ((name, program), before) in programs.iter().zip(&base) {
                 let percent = (factor(simulate(program, &path)?, *before) - 1.0) * 100.0;
                 if percent > most.percent {
@@ -65,16 +87,28 @@ fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]
                 }
             }
         }
-        moves.insert(fact.key.clone(), most);
+        if tried {
+            moves.insert(fact.key.clone(), most);
+        }
     }
     Ok(moves)
 }
 
-/// The profile with another value for a key; none if it rounds to the same.
-fn changed(text: &str, key: &str, unit: &str, value: f64) -> Option<String> {
+/// A number that is less by the share, and one that is more; of small whole ones those next to it.
+fn others(value: f64, unit: &str) -> [f64; 2] {
+    let by = [value * (1.0 - WRONG_BY), value * (1.0 + WRONG_BY)];
+    if !matches!(unit, "count" | "bytes" | "percent") {
+        return by.map(|value| (value * 1000.0).round() / 1000.0);
+    }
+    match by.map(f64::round) {
+        [less, more] if less == value && more == value => [value - 1.0, value + 1.0],
+        by => by,
+    }
+}
+
+/// The profile with another value for a key; none if it has that.
+fn changed(text: &str, key: &str, value: f64) -> Option<String> {
     let (section, name) = key.split_once('.')?;
-    let whole = matches!(unit, "count" | "bytes" | "percent");
-    let value = if whole { value.round() } else { (value * 1000.0).round() / 1000.0 };
     let mut within = false;
     let mut found = None;
     let lines = text.lines().map(|line| {
@@ -98,11 +132,25 @@ mod tests {
     fn one_number_of_a_profile_is_changed() {
         let text =
             "[core]\nrmw = { value = 18, unit = \"cycles\" }\n[cache]\nrmw = { value = 18, unit = \"cycles\" }\n";
-        let changed = |key, unit, value| changed(text, key, unit, value);
-        let other = changed("cache.rmw", "cycles", 12.6).unwrap();
+        let other = changed(text, "cache.rmw", 12.6).unwrap();
         assert_eq!(other, text.replace("[cache]\nrmw = { value = 18", "[cache]\nrmw = { value = 12.6"));
-        assert_eq!(changed("core.rmw", "count", 18.3), None);
-        assert_eq!(changed("core.none", "count", 1.0), None);
+        assert_eq!(changed(text, "core.rmw", 18.0), None);
+        assert_eq!(changed(text, "core.none", 1.0), None);
+    }
+
+    #[test]
+    fn small_whole_numbers_are_changed_by_one() {
+        assert_eq!(others(10.0, "cycles"), [7.0, 13.0]);
+        assert_eq!(others(10.0, "count"), [7.0, 13.0]);
+        assert_eq!([0.0, 1.0].map(|flag| others(flag, "count")), [[-1.0, 1.0], [0.0, 2.0]]);
+    }
+
+    #[test]
+    fn cores_of_two_sockets_and_second_threads_run() {
+        let machine = |name| load(name).unwrap().machine;
+        assert_eq!(cpus(&machine("skl-i7-6700hq")), (8, "0 1 2 3 4 5 6 7".into()));
+        let (count, order) = cpus(&machine("skylake-2s-80"));
+        assert_eq!((count, order.ends_with("18 19 20 21 22 23 40 41 42 43")), (28, true));
     }
 
     #[test]
@@ -111,7 +159,7 @@ mod tests {
         for known in builtin() {
             let text = std::fs::read_to_string(root.join(format!("machines/{}.toml", known.name))).unwrap();
             for fact in load(known.name).unwrap().facts {
-                let other = changed(&text, &fact.key, &fact.unit, fact.value * 2.0 + 1.0);
+                let other = changed(&text, &fact.key, fact.value * 2.0 + 1.0);
                 assert!(other.is_some(), "{}: {}", known.name, fact.key);
             }
         }

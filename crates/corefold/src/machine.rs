@@ -112,6 +112,7 @@ fn moves(profile: &Profile) -> Result<String> {
     for (fact, moves) in facts {
         let moved = match moves {
             None => "not measured".into(),
+            Some(moves) if moves.percent == 0.0 => "none of the programs depends on it".into(),
             Some(moves) if moves.percent < 0.5 => "under 0.5 %".into(),
             Some(moves) => format!("{:>4.0} %  {}", moves.percent, moves.of),
         };
