@@ -39,10 +39,13 @@ fn crates() -> Vec<PathBuf> {
     found
 }
 
-/// The files below `folder`, as modules: `hooks/spin` for `hooks/spin.rs`.
+/// The files below `folder`, as modules: `hooks/spin` for `hooks/spin.rs`. Files and folders of tests are left out.
 fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, PathBuf>) {
     for entry in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
         let name = entry.file_stem().unwrap().to_str().unwrap();
+        if name == "tests" {
+            continue;
+        }
         if entry.is_dir() {
             modules(&entry, &format!("{prefix}{name}/"), found);
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
@@ -59,20 +62,55 @@ fn without_tests(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
+/// The names that a crate's root takes from its files, and from which.
+fn exported(root: &str, files: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let code: String = root.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let statements = code.split_inclusive(';').map(str::trim_start);
+    let uses =
+        statements.filter(|text| ["use ", "pub use ", "pub(crate) use "].iter().any(|word| text.starts_with(word)));
+    let paths = uses.flat_map(|text| of_root(text, files));
+    paths.filter_map(|path| Some((path.last()?.clone(), path[..path.len() - 1].to_vec()))).collect()
+}
+
+/// Is something of this name defined in the text, not only named?
+fn defines(text: &str, name: &str) -> bool {
+    let defined = |word: &str| ["fn", "struct", "enum", "trait", "type", "const", "static"].contains(&word);
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+    words.windows(2).any(|pair| defined(pair[0]) && pair[1] == name)
+}
+
+/// What the text of a crate's root imports from its files.
+fn of_root(text: &str, files: &[&str]) -> Vec<Vec<String>> {
+    let below = |path: Vec<String>| path.into_iter().filter(|name| !name.is_empty()).collect();
+    Imports::of(text, "", files).into_iter().map(below).collect()
+}
+
 /// Which file imports which; tests within files are left out.
 fn graph(source: &Path) -> Graph {
     let mut files = BTreeMap::new();
     modules(source, "", &mut files);
-    let resolve = |path: &[String]| (1..=path.len()).rev().map(|n| path[..n].join("/")).find(|m| files.contains_key(m));
+    let at_root: Vec<&str> = files.keys().map(String::as_str).filter(|file| !file.contains('/')).collect();
+    let root = files.get("lib").map_or(String::new(), |file| std::fs::read_to_string(file).unwrap());
+    let exported = exported(&root, &at_root);
+    let resolve = |path: &[String]| {
+        let path = path.first().and_then(|name| exported.get(name)).map_or(path, Vec::as_slice);
+        let file = (1..=path.len()).rev().map(|n| path[..n].join("/")).find(|m| files.contains_key(m));
+        // What no file has is the root's own, unless that defines no such thing.
+        let own = || path.first().is_some_and(|name| defines(&root, name));
+        file.or_else(|| own().then(|| "lib".to_owned()))
+    };
     let imports = |(name, file): (&String, &PathBuf)| {
         let text = std::fs::read_to_string(file).unwrap();
         let text = without_tests(&text);
         let start = format!("{name}/");
         let is_below = |other: &&String| other.strip_prefix(&start).is_some_and(|rest| !rest.contains('/'));
         let below: Vec<&str> = files.keys().filter(is_below).filter_map(|other| other.rsplit('/').next()).collect();
-        let of =
-            Imports::of(text, name, &below).into_iter().filter_map(|path| resolve(&path)).filter(|other| other != name);
-        (name.clone(), of.collect())
+        let paths = match name == "lib" {
+            true => of_root(text, &at_root),
+            false => Imports::of(text, name, &below),
+        };
+        (name.clone(), paths.iter().filter_map(|path| resolve(path)).filter(|other| other != name).collect())
     };
     files.iter().map(imports).collect()
 }
@@ -190,4 +228,12 @@ fn a_circle_is_found() {
         .map(|(file, imports)| (file.to_owned(), imports.iter().map(|import| (*import).to_owned()).collect()))
         .into();
     assert_eq!(circle(&graph), ["a", "b", "c"]);
+}
+
+#[test]
+fn what_the_root_exports_is_known_by_its_file() {
+    let root = "mod a;\nmod b;\n// pub use a::No;\npub use a::{C, d::E};\npub(crate) use b::F;\nfn f() { a::g() }\n";
+    let found = exported(root, &["a", "b"]);
+    let found: Vec<String> = found.iter().map(|(name, file)| format!("{name} {}", file.join("/"))).collect();
+    assert_eq!(found, ["C a", "E a/d", "F b"]);
 }

@@ -247,7 +247,16 @@ fn ablation(page: &mut String, results: &Results, suite: &Suite) {
         ablation.points,
         ablation.median * 100.0,
     );
-    let heads = ["without", "median error", "points that move", "their error with it", "without it", "lines", "time", "why it stays, if the table does not show it"];
+    let heads = [
+        "without",
+        "median error",
+        "points that move",
+        "their error with it",
+        "without it",
+        "lines",
+        "time",
+        "why it stays, if the table does not show it",
+    ];
     row(page, &heads.map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for found in &ablation.rows {

@@ -34,10 +34,12 @@ pub fn measure(bench: &Bench, suite: &Suite, data: &Path, scope: Scope<'_>) -> R
         named && (scope.whole || !group.slow)
     };
     let groups: Vec<&suite::Group> = suite.group.iter().filter(chosen).collect();
-    let curves: Vec<_> = groups.iter().flat_map(|group| suite.curves_of(group).iter().map(move |c| (*group, c))).collect();
+    let curves: Vec<_> =
+        groups.iter().flat_map(|group| suite.curves_of(group).iter().map(move |c| (*group, c))).collect();
     let name = |group: &suite::Group, curve: &suite::Curve| format!("{}, {}", group.machine, curve.name);
     let progress = Progress::of("published: programs", curves.len());
-    let built = side_by_side(progress, &curves, |(g, c)| name(g, c), |(g, c)| Candidate::build(bench, g, c, data, scope));
+    let built =
+        side_by_side(progress, &curves, |(g, c)| name(g, c), |(g, c)| Candidate::build(bench, g, c, data, scope));
     let candidates = built.into_iter().collect::<Result<Vec<Candidate<'_>>>>()?;
     let all: Vec<_> = candidates.iter().flat_map(|of| of.points.iter().map(move |point| (of, point))).collect();
     let simulate = |(of, (point, program)): &(&Candidate<'_>, &(data::Point, Program))| {

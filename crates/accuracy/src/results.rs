@@ -56,7 +56,16 @@ pub struct Curve {
 impl Curve {
     pub fn called(name: String) -> Curve {
         let (kind, apart, withheld, wrongly_blamed) = (None, None, None, None);
-        Curve { name, kind, points: Vec::new(), apart, not_counted: Vec::new(), shown: Vec::new(), withheld, wrongly_blamed }
+        Curve {
+            name,
+            kind,
+            points: Vec::new(),
+            apart,
+            not_counted: Vec::new(),
+            shown: Vec::new(),
+            withheld,
+            wrongly_blamed,
+        }
     }
 
     /// The points that are held to bounds.

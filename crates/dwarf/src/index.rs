@@ -3,7 +3,7 @@
 //!
 //! Only names are kept; everything else is read from the entry when it is wanted.
 use crate::sections::Reader;
-use crate::{Die, Info};
+use crate::units::{Die, Units};
 use gimli::{Attribute, AttributeValue, DwTag, constants as c};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -34,21 +34,21 @@ pub struct Index {
 }
 
 impl Index {
-    pub fn build(info: &Info) -> Index {
+    pub fn build(units: &Units) -> Index {
         let mut index = Index::default();
-        (0..info.units()).for_each(|unit| index.scan(info, unit));
+        (0..units.units()).for_each(|unit| index.scan(units, unit));
         index
     }
 
-    fn scan(&mut self, info: &Info, unit: usize) {
+    fn scan(&mut self, units: &Units, unit: usize) {
         // Of a damaged unit, the entries before the damage are used.
-        let _ = Scan { info, unit, scopes: Vec::new(), index: self }.run();
+        let _ = Scan { units, unit, scopes: Vec::new(), index: self }.run();
     }
 
     /// What [`Index::scope_of`] says of this unit's entries, by themselves.
-    pub fn scopes_of(info: &Info, unit: usize) -> HashMap<Die, Arc<str>> {
+    pub fn scopes_of(units: &Units, unit: usize) -> HashMap<Die, Arc<str>> {
         let mut index = Index::default();
-        index.scan(info, unit);
+        index.scan(units, unit);
         index.scopes
     }
 
@@ -120,7 +120,7 @@ enum Scope {
 }
 
 struct Scan<'a> {
-    info: &'a Info,
+    units: &'a Units,
     unit: usize,
     /// The scopes around an entry: depth, name, and the line where a type is declared.
     scopes: Vec<(isize, Rc<Scope>, u64)>,
@@ -138,7 +138,7 @@ struct Facts {
 
 impl Scan<'_> {
     fn run(&mut self) -> gimli::Result<()> {
-        let unit = self.info.unit_numbered(self.unit)?;
+        let unit = self.units.unit_numbered(self.unit)?;
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let (offset, depth) = (entries.next_offset(), entries.next_depth());
@@ -203,7 +203,7 @@ impl Scan<'_> {
     }
 
     fn define(&mut self, tag: DwTag, die: Die, name: AttributeValue<Reader>) {
-        let Some(name) = self.info.string(self.unit, name) else {
+        let Some(name) = self.units.string(self.unit, name) else {
             return;
         };
         let Some(kind) = TYPES.iter().position(|kind| *kind == tag) else {
@@ -223,7 +223,7 @@ impl Scan<'_> {
     fn open(&mut self, tag: DwTag, die: Die, facts: Facts, depth: Option<isize>) {
         let Some(depth) = depth else { return };
         let outer = self.scope_name();
-        let mut name = facts.name.and_then(|name| self.info.string(self.unit, name));
+        let mut name = facts.name.and_then(|name| self.units.string(self.unit, name));
         if tag == c::DW_TAG_subprogram
             && name.as_deref() == Some("operator()")
             && let Some(line) = self.nameless()
@@ -257,7 +257,7 @@ impl Scan<'_> {
             Scope::Named(name) => return name.clone(),
             Scope::Instance { outer, die } => (outer, *die),
         };
-        let name: Arc<str> = match self.info.name(die) {
+        let name: Arc<str> = match self.units.name(die) {
             Some(name) if outer.is_empty() => name.into(),
             Some(name) => format!("{outer}::{name}").into(),
             None => outer.clone(),

@@ -18,15 +18,17 @@ mod scan;
 mod sections;
 mod shape;
 mod types;
+mod units;
 mod variables;
 
 pub use btf::Source;
 pub use index::{Index, TypeEntry, is_lambda};
-pub use info::{Die, Info};
+pub use info::Info;
 pub use kind::{Kind, Qualifier, Sign};
 pub use names::Declaration;
 pub use open::Request;
 pub use record::{Bits, Keyword, Member, Record, Role, Variant, Variants};
 pub use sections::Reader;
 pub use types::{Structure, TypeId, Types};
+pub use units::{Die, Units};
 pub use variables::{Variable, Variables};

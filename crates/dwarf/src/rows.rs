@@ -4,9 +4,9 @@
 //! A header's structures are in every unit that includes it, in some programs thousands of times. Only a hash of
 //! each is made here: equal hashes are equal structures, of which one is read.
 use crate::facts::Facts;
-use crate::info::Unit;
 use crate::read::keyword;
 use crate::sections::Reader;
+use crate::units::Unit;
 use crate::{Die, Info};
 use anyhow::{Result, anyhow, ensure};
 use gimli::{AttributeValue, DwTag, constants as c};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What types are called, how large they are, and what they are beneath their qualifiers.
-use crate::{Die, Info, Member};
+use crate::{Die, Info, Member, Variable};
 use gimli::{AttributeValue, DwTag, constants as c};
 use std::cell::Cell;
 
@@ -43,6 +43,21 @@ impl Info {
         }
         let named = self.text(kind, c::DW_AT_name);
         named.and_then(|name| self.index().type_named(&name, self.tag(kind), Some(kind))).unwrap_or(kind)
+    }
+
+    /// The variable whose bytes `address` is among.
+    pub fn variable_at(&self, address: u64) -> Option<Variable> {
+        self.variables().at(address, |die| self.bytes_of(die))
+    }
+
+    /// The thread-local variable whose bytes this offset in their block is among.
+    pub fn thread_local_at(&self, offset: u64) -> Option<Variable> {
+        self.variables().thread_local_at(offset, |die| self.bytes_of(die))
+    }
+
+    /// Of a variable; 1 if its type does not say.
+    fn bytes_of(&self, variable: Die) -> u64 {
+        self.type_of(variable).and_then(|kind| self.size_of(kind)).unwrap_or(1)
     }
 
     /// What a pointer or reference points to; `None` also for `void *`.

@@ -132,7 +132,7 @@ impl<'a> Memory<'a> {
         let after = self.thread_pointers.partition_point(|pointer| *pointer <= address);
         let begin = self.thread_pointers.get(after)?.checked_sub(bytes)?;
         let offset = address.checked_sub(begin)?;
-        let variable = debug.variables().thread_local_at(debug, offset)?;
+        let variable = debug.thread_local_at(offset)?;
         let name = debug.full_name(variable);
         // Rust's macro wraps the variable in closures.
         let name = name.split("::{").next().unwrap_or(&name).to_owned();
@@ -213,7 +213,7 @@ impl<'a> Memory<'a> {
         let Some(spot) = self.space.spot(address) else {
             return Thing::unknown(address);
         };
-        let variable = spot.image.debug().and_then(|debug| Some((debug, debug.variables().at(debug, spot.address)?)));
+        let variable = spot.image.debug().and_then(|debug| Some((debug, debug.variable_at(spot.address)?)));
         match variable {
             Some((debug, variable)) => {
                 let name = debug.full_name(variable);

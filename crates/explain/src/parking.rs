@@ -30,7 +30,7 @@ pub fn parking(program: &Path) -> anyhow::Result<Vec<(i64, i64)>> {
 
 /// Offsets of both words in the block of thread-local variables, in which the variable begins at `offset`.
 fn words(info: &Info, offset: u64) -> Option<(u64, u64)> {
-    let variable = info.variables().thread_local_at(info, offset)?;
+    let variable = info.thread_local_at(offset)?;
     let (data, begin) = thread_data(info, info.type_of(variable.die)?, 0)?;
     let member = |name: &str| {
         let members = info.members(data).into_iter();

@@ -22,9 +22,10 @@ pub use corefold_model::{MOST_CPUS, Machine};
 pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use placement::{COMPACT, SPREAD, place, placed};
-pub use profile::{Fact, Origin, Profile};
+pub use profile::{Fact, Profile};
 pub use sensitivity::{Moves, WRONG_BY};
 pub use spelling::nearest;
+pub use text::Origin;
 
 /// Loads a built-in profile by its name, or a profile file by its path. A name is taken for a path
 /// when it has a slash or ends in `.toml`.

@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From entries to a checked machine.
 use crate::keys::{Absent, Dimension, KEYS, Key, TURBO, find, turbo};
-use crate::text::{Entry, Reader};
+use crate::text::{Entry, Origin, Reader};
 use crate::{Error, Machine};
 use corefold_model::{Cache, Caches, Core, Latency, MOST_CPUS, Pair, System, TICKS_PER_CYCLE, Turbo};
 use std::collections::BTreeMap;
-
-/// Where a number comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    Source(String),
-    /// Nobody measured it; says what it was estimated from.
-    Estimated(String),
-}
-
-impl Origin {
-    pub fn words(&self) -> &str {
-        match self {
-            Origin::Source(words) | Origin::Estimated(words) => words,
-        }
-    }
-}
 
 /// One number of a profile, as it was written.
 #[derive(Clone, Debug, PartialEq)]

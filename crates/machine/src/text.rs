@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From TOML to entries: each number with its line, its unit and where it comes from.
-use crate::{Error, Origin, keys, nearest};
+use crate::{Error, keys, nearest};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// Where a number comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Source(String),
+    /// Nobody measured it; says what it was estimated from.
+    Estimated(String),
+}
+
+impl Origin {
+    pub fn words(&self) -> &str {
+        match self {
+            Origin::Source(words) | Origin::Estimated(words) => words,
+        }
+    }
+}
 
 /// `section.key = { value = …, unit = …, source = … }`.
 #[derive(Debug)]

@@ -26,18 +26,11 @@ mod protocol;
 mod readers;
 mod requests;
 mod tag;
+mod ticks;
 
 pub use access::{Access, Class, Kind, Outcome};
 pub use cpu::{Blame, Load};
 pub use machine::{CPU_BITS, Cache, Caches, Core, Latency, MOST_CPUS, Machine, Pair, System, Turbo};
 pub use model::Model;
 pub use tag::Tag;
-
-/// Virtual time, in sixteenths of a cycle since the run began.
-pub type Ticks = u64;
-pub const TICKS_PER_CYCLE: u64 = 16;
-
-/// Whole cycles as ticks.
-pub const fn ticks(cycles: u32) -> Ticks {
-    cycles as u64 * TICKS_PER_CYCLE
-}
+pub use ticks::{TICKS_PER_CYCLE, Ticks, ticks};

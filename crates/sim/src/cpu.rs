@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A simulated CPU.
-use crate::placement::Place;
+use crate::place::Place;
 use crate::{Lease, RunAhead};
 use alloc::collections::VecDeque;
 use corefold_model::Ticks;

@@ -6,10 +6,9 @@
 //! holds; before anything else that others can observe, the CPUs that are behind run first ([`Sim::next`]).
 use crate::delays::Delays;
 use crate::event::{Effects, Retry, Wait};
-use crate::fair::{Fair, Runtime};
-use crate::placement::Place;
-use crate::spin_skip::SpinSkips;
-use crate::{Clocks, Cpu, Futexes, Lease, Memory, StoreBuffers, Tags, Timers, Wakes};
+use crate::place::Place;
+use crate::runtime::Fair;
+use crate::{Clocks, Cpu, Futexes, Lease, Memory, Runtime, SpinSkips, StoreBuffers, Tags, Timers, Wakes};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use corefold_model::{Access, Machine, Model, Tag, Ticks, ticks};

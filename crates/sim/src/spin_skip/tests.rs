@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Against a list of the turns that a spin would make.
 use super::*;
-use crate::What;
 use crate::testing::{Bench, machine};
+use crate::{LOOKS, Watched, What};
 use corefold_model::ticks;
 use proptest::prelude::*;
 
