@@ -233,12 +233,10 @@ fn lock_releases_are_told_by_caller() {
     assert!(!profile.contains(".h)") && !profile.contains("(lru.c)") && !profile.contains("unknown"), "{profile}");
 }
 
-/// The whole case, which takes minutes: `make stress`.
+/// The whole case.
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn the_patch_of_2016_is_reproduced() {
-    if !stress() {
-        return;
-    }
     let place = Place::new();
     let said = place.corefold("case run percpu-limit --json rows.json");
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -262,12 +260,10 @@ fn the_patch_of_2016_is_reproduced() {
     assert!(queued["simulated"].as_f64() < Some(0.5), "{queued}");
 }
 
-/// The whole case, which takes minutes: `make stress`.
+/// The whole case.
 #[test]
+#[ignore = "takes long: make stress runs it"]
 fn the_series_of_2010_is_reproduced() {
-    if !stress() {
-        return;
-    }
     let place = Place::new();
     let said = place.corefold("case run vfs-scale --json rows.json");
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -100,6 +100,24 @@ impl Lease {
         self.set_tags((Lease::TRACED, Lease::TRACED));
     }
 
+    /// Whether every read by `cpu`, whose tags are `tags`, is an event from now on.
+    pub(crate) fn show_reads(&self, all: bool, cpu: u32, tags: &mut (u32, u32)) {
+        tags.0 = if all { Lease::READS_SHOWN } else { Tag::private_clean(cpu).bits() };
+        self.tag.set(tags.0);
+    }
+
+    /// The same of plain stores.
+    pub(crate) fn show_stores(&self, all: bool, cpu: u32, tags: &mut (u32, u32)) {
+        tags.1 = if all { Lease::NO_TAG } else { Tag::private_dirty(cpu).bits() };
+        self.tag_dirty.set(tags.1);
+    }
+
+    /// Blocks cost what they do beside a busy sibling, or not.
+    #[inline]
+    pub(crate) fn beside_busy(&self, busy: bool) {
+        self.cost_half.set(if busy { 2 } else { 0 });
+    }
+
     #[inline]
     pub(crate) fn set_tags(&self, (tag, tag_dirty): (u32, u32)) {
         self.tag.set(tag);

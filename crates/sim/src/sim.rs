@@ -191,16 +191,12 @@ impl Sim {
 
     /// Makes every plain read of the running CPU an event, or not any more.
     pub fn show_reads(&mut self, all: bool, lease: &Lease) {
-        let own = Tag::private_clean(self.cpu as u32).bits();
-        lease.tag.set(if all { Lease::READS_SHOWN } else { own });
-        self.cpus[self.cpu].tags.0 = lease.tag.get();
+        lease.show_reads(all, self.cpu as u32, &mut self.cpus[self.cpu].tags);
     }
 
     /// Makes every plain store of the running CPU an event, or not any more.
     pub fn show_stores(&mut self, all: bool, lease: &Lease) {
-        let own = Tag::private_dirty(self.cpu as u32).bits();
-        lease.tag_dirty.set(if all { Lease::NO_TAG } else { own });
-        self.cpus[self.cpu].tags.1 = lease.tag_dirty.get();
+        lease.show_stores(all, self.cpu as u32, &mut self.cpus[self.cpu].tags);
     }
 
     /// No other CPU and no timer is behind the running CPU.
@@ -285,7 +281,7 @@ impl Sim {
     /// Recomputes when the running thread's next event is due, which is at once if that is `urgent`.
     pub fn set_limit(&mut self, lease: &Lease, urgent: bool) {
         let (busy, change) = self.beside(lease.clock.get());
-        lease.cost_half.set(if busy { 2 } else { 0 });
+        lease.beside_busy(busy);
         self.sibling_changes = change;
         let cpu = &self.cpus[self.cpu];
         let ahead = self.others().min(self.timers.next()).saturating_add(self.slack);

@@ -295,7 +295,8 @@ impl StoreBuffers {
 
     fn find_oldest(&mut self) {
         let fronts = self.buffers.iter().zip(0..).filter_map(|(buffer, cpu)| Some((buffer.front()?, cpu)));
-        self.oldest = fronts.map(|(first, cpu)| Reverse((first.effect, first.number, cpu))).collect();
+        self.oldest.clear();
+        self.oldest.extend(fronts.map(|(first, cpu)| Reverse((first.effect, first.number, cpu))));
     }
 
     /// The stores of `cpu` take effect at their times, as its thread leaves it or another CPU waits for them. Returns when

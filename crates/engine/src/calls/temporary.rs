@@ -19,19 +19,17 @@ fn next_name() -> u64 {
 
 const FOR_NAMES: u64 = 3 << 32;
 
-const MARK: &[u8] = b"XXXXXX";
+const MARK: &[u8; 6] = b"XXXXXX";
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 /// Tries before giving up: as many names may be taken.
 const TRIES: usize = 10_000;
 
-/// The six letters before the last `suffix` bytes of the template; `None` if they are not the mark.
-fn letters<'a>(template: *mut c_char, suffix: c_int) -> Option<&'a mut [u8]> {
+/// Where the six letters before the last `suffix` bytes of the template are; `None` if they are not the mark.
+fn letters(template: *mut c_char, suffix: c_int) -> Option<*mut [u8; MARK.len()]> {
     // SAFETY: the caller's terminated string.
-    let length = unsafe { CStr::from_ptr(template) }.to_bytes().len();
-    let at = length.checked_sub(MARK.len() + usize::try_from(suffix).ok()?)?;
-    // SAFETY: within the string.
-    let letters = unsafe { core::slice::from_raw_parts_mut(template.cast::<u8>().add(at), MARK.len()) };
-    (letters == MARK).then_some(letters)
+    let text = unsafe { CStr::from_ptr(template) }.to_bytes();
+    let at = text.len().checked_sub(MARK.len() + usize::try_from(suffix).ok()?)?;
+    text[at..].starts_with(MARK).then(|| template.wrapping_add(at).cast())
 }
 
 /// Tries names until `make` makes one that was not there.
@@ -41,14 +39,18 @@ fn make_one(template: *mut c_char, suffix: c_int, make: impl Fn() -> i64) -> c_i
     let Some(letters) = letters(template, suffix) else { return failed(libc::EINVAL) };
     for _ in 0..TRIES {
         let mut number = next_name();
-        for letter in letters.iter_mut() {
-            *letter = LETTERS[(number % 62) as usize];
+        let name = MARK.map(|_| {
+            let letter = LETTERS[(number % 62) as usize];
             number /= 62;
-        }
+            letter
+        });
+        // SAFETY: six bytes of the caller's string, which nothing else refers to now.
+        unsafe { letters.write(name) };
         match make() {
             TAKEN => {}
             code if code < 0 => {
-                letters.copy_from_slice(MARK);
+                // SAFETY: as above.
+                unsafe { letters.write(*MARK) };
                 return failed(-code as c_int);
             }
             code => return code as c_int,

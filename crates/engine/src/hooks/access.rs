@@ -23,7 +23,7 @@ use corefold_block::turn::Look;
 use corefold_model::Kind;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
-use corefold_sim::{Effects, Event, Memory, What, origin};
+use corefold_sim::{Effects, Event, Lease, Memory, What, origin};
 
 /// The slow path of a plain read; `size` bytes on one line.
 pub extern "C" fn plain_read(address: u64, pc: u64, size: u64) {
@@ -274,8 +274,7 @@ fn read_in_turn(address: u64, pc: u64, size: u64) -> bool {
     if !current().spins.with(|spins| spins.note_read(address)) && !polls {
         show_reads(false);
     }
-    let cpu = running_cpu();
-    let own = tag_of(address).bits() & !3 == Tag::private_clean(cpu).bits();
+    let own = Lease::covers_read(tag_of(address), running_cpu());
     if own && polls {
         poll(address, pc, size);
     }

@@ -11,6 +11,7 @@ use crate::state::scheduler::running_fiber;
 use crate::storage::relayout::tag_of;
 use corefold_model::Tag;
 use corefold_recording::AccessKind;
+use corefold_sim::Lease;
 
 /// `struct corefold_traced`.
 #[repr(C)]
@@ -64,10 +65,10 @@ pub fn saw(address: u64, bytes: u64, pc: u64, what: AccessKind) {
 #[cold]
 pub fn saw_plain(address: u64, bytes: u64, pc: u64, what: AccessKind) -> bool {
     saw(address, bytes, pc, what);
-    let (cpu, bits) = (running_cpu(), tag_of(address).bits());
+    let (cpu, tag) = (running_cpu(), tag_of(address));
     let own = match what {
-        AccessKind::Read => bits & !3 == Tag::private_clean(cpu).bits(),
-        _ => bits == Tag::private_dirty(cpu).bits(),
+        AccessKind::Read => Lease::covers_read(tag, cpu),
+        _ => tag == Tag::private_dirty(cpu),
     };
     own && !shown::all_accesses()
 }

@@ -3,6 +3,7 @@ use super::*;
 use crate::{Options, Runtime};
 use alloc::vec::Vec;
 use corefold_model::{Machine, ticks};
+use proptest::prelude::*;
 
 /// Two sockets of two clusters of two cores with two hardware threads: CPUs 0 to 7 are the cores' first threads.
 fn machine() -> Machine {
@@ -133,4 +134,58 @@ fn an_interrupt_delays_its_targets_once_they_have_drained() {
     assert_eq!(clocks, [(1001 + ticks(10), 1), (1002, 2), (1003 + ticks(10), 3)]);
     assert_eq!(sim.cpus[3].clock, 1003 + ticks(10));
     assert_eq!(sim.interrupt(&[], ticks(10), 500), 500);
+}
+
+/// Where each thread is: on a CPU, in a run queue, or (`None`) blocked.
+fn places(sim: &Sim) -> Vec<Option<usize>> {
+    let mut places = alloc::vec![None; sim.threads.len()];
+    for (number, cpu) in sim.cpus.iter().enumerate() {
+        for thread in cpu.thread.into_iter().chain(cpu.ready.iter().copied()) {
+            assert_eq!(places[thread].replace(number), None, "thread {thread} is in two places");
+        }
+    }
+    places
+}
+
+proptest! {
+    /// Threads wake and block in any order. Each is in one place, where it may run; none waits while a CPU that it may run on is
+    /// idle; CPUs with a thread wait for their turn, and no others; no CPU's clock falls.
+    #[test]
+    fn threads_are_where_they_may_run_and_no_cpu_idles_beside_one_that_waits(
+        affinities in prop::collection::vec(prop::option::of(1u64..1 << 16), 1..40),
+        steps in prop::collection::vec((any::<prop::sample::Index>(), 0usize..16, 0u64..2000), 1..120),
+    ) {
+        let mut sim = sim(&[], affinities.len());
+        let set = |affinity: &Option<u64>| Runtime::new(affinity.iter().copied().collect());
+        sim.threads = affinities.iter().map(set).collect();
+        let mut now = 0;
+        for (which, home, time) in steps {
+            now += time;
+            let clocks: Vec<Ticks> = sim.cpus.iter().map(|cpu| cpu.clock).collect();
+            let thread = which.index(affinities.len());
+            match places(&sim)[thread] {
+                None => drop(sim.wake(thread, home, now, 70)),
+                Some(cpu) if sim.cpus[cpu].thread == Some(thread) => {
+                    let clock = sim.cpus[cpu].clock.max(now);
+                    sim.threads[thread].end(clock);
+                    sim.advance(cpu, clock);
+                    sim.clocks.remove(cpu as u32);
+                    sim.run_next(cpu, clock);
+                }
+                Some(_) => sim.unqueue(thread),
+            }
+            for (thread, place) in places(&sim).into_iter().enumerate() {
+                let may = |cpu: usize| sim.threads[thread].may_run_on(cpu);
+                prop_assert!(place.is_none_or(may), "{} at {:?}", thread, place);
+                let waits = place.is_some_and(|cpu| sim.cpus[cpu].thread != Some(thread));
+                let idle = (0..16).find(|cpu| may(*cpu) && sim.cpus[*cpu].thread.is_none());
+                prop_assert!(!waits || idle.is_none(), "{} waits at {:?}, {:?} is idle", thread, place, idle);
+            }
+            prop_assert!(sim.cpus.iter().zip(clocks).all(|(cpu, before)| cpu.clock >= before));
+        }
+        let mut waiting: Vec<usize> = core::iter::from_fn(|| sim.clocks.pop()).map(|(_, cpu)| cpu as usize).collect();
+        waiting.sort_unstable();
+        let busy: Vec<usize> = (0..16).filter(|cpu| sim.cpus[*cpu].thread.is_some()).collect();
+        prop_assert_eq!(waiting, busy);
+    }
 }
