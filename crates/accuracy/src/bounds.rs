@@ -265,7 +265,14 @@ mod tests {
         let point =
             |(threads, ours): &(u32, f64)| Point { threads: *threads, theirs: 10.0, spread: (9.0, 11.0), ours: *ours };
         let curve = Curve { points: points.iter().map(point).collect(), ..Curve::called("c".into()) };
-        Group { title: "t".into(), source: "s".into(), machine: machine.into(), pinned, curves: vec![curve] }
+        Group {
+            title: "t".into(),
+            source: "s".into(),
+            machine: machine.into(),
+            pinned,
+            one_design: false,
+            curves: vec![curve],
+        }
     }
 
     #[test]

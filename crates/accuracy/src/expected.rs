@@ -59,7 +59,14 @@ mod tests {
         let point = |threads, ours| Point { threads, theirs: 10.0, spread: (10.0, 10.0), ours };
         let (points, apart) = (vec![point(1, 10.0), point(2, 20.0), point(4, 8.0)], apart.then(|| "why".to_owned()));
         let curve = Curve { kind: Some(kind), points, apart, ..Curve::called("c".into()) };
-        Group { title: "t".into(), source: "s".into(), machine: machine.into(), pinned: true, curves: vec![curve] }
+        Group {
+            title: "t".into(),
+            source: "s".into(),
+            machine: machine.into(),
+            pinned: true,
+            one_design: false,
+            curves: vec![curve],
+        }
     }
 
     fn find(expected: &[Expected], machine: Option<&str>, kind: CodeKind, cpus: u32) -> Option<(usize, f64, f64)> {

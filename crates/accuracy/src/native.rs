@@ -111,7 +111,7 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN
     );
-    Ok(Group { title, source, machine: "host".into(), pinned: true, curves })
+    Ok(Group { title, source, machine: "host".into(), pinned: true, one_design: false, curves })
 }
 
 fn all<'a>(passes: impl Iterator<Item = &'a Times>) -> Times {

@@ -52,7 +52,8 @@ pub fn measure(bench: &Bench, suite: &Suite, data: &Path, scope: Scope<'_>) -> R
         let group = candidate.group;
         if measured.last().is_none_or(|last| last.title != group.title) {
             let (title, source, machine) = (group.title.clone(), group.source.clone(), group.machine.clone());
-            measured.push(Group { title, source, machine, pinned: group.pinned, curves: Vec::new() });
+            let (pinned, one_design) = (group.pinned, group.one_design);
+            measured.push(Group { title, source, machine, pinned, one_design, curves: Vec::new() });
         }
         let simulated = simulated.by_ref().take(candidate.points.len()).collect::<Result<Vec<Simulated>>>()?;
         measured.last_mut().context("a curve of no group")?.curves.push(candidate.compare(&simulated));

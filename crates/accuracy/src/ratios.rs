@@ -22,7 +22,8 @@ pub struct Ratios {
 impl Ratios {
     /// A native group's programs do different things.
     pub fn of<'a>(groups: impl Iterator<Item = &'a Group>) -> Ratios {
-        let pairs: Vec<(f64, f64)> = groups.filter(|group| !group.is_native()).flat_map(pairs).collect();
+        let pairs: Vec<(f64, f64)> =
+            groups.filter(|group| !group.is_native() && !group.one_design).flat_map(pairs).collect();
         let right = pairs.iter().filter(|(theirs, ours)| (*theirs > 1.0) == (*ours > 1.0)).count();
         let errors: Vec<f64> = pairs.iter().map(|(theirs, ours)| factor(*ours, *theirs) - 1.0).collect();
         Ratios { pairs: pairs.len(), right, median: median(&errors).unwrap_or(0.0) }
@@ -65,7 +66,14 @@ mod tests {
             ..Curve::called("c".into())
         };
         let curves = curves.iter().map(curve).collect();
-        Group { title: "t".into(), source: "s".into(), machine: machine.into(), pinned: true, curves }
+        Group {
+            title: "t".into(),
+            source: "s".into(),
+            machine: machine.into(),
+            pinned: true,
+            one_design: false,
+            curves,
+        }
     }
 
     #[test]
@@ -77,6 +85,8 @@ mod tests {
         assert_eq!((found.pairs, found.right), (3, 1));
         assert!((found.median - (4.0 * 10.0 / 9.0 - 1.0)).abs() < 1e-9, "{found:?}");
         assert!(!found.winners_are_reached() && !found.median_is_reached());
+        let one_design = Group { one_design: true, ..group("m", &curves) };
+        assert_eq!(Ratios::of([one_design].iter()).pairs, 0);
         let same: [&[(u32, f64, f64)]; 2] = [&[(1, 10.0, 20.0)], &[(1, 20.0, 40.0)]];
         assert_eq!(Ratios::of([group("m", &same)].iter()), Ratios { pairs: 1, right: 1, median: 0.0 });
     }

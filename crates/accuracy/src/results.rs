@@ -127,6 +127,9 @@ pub struct Group {
     pub machine: String,
     #[serde(default)]
     pub pinned: bool,
+    /// Its curves are not compared with each other.
+    #[serde(skip)]
+    pub one_design: bool,
     pub curves: Vec<Curve>,
 }
 
@@ -138,7 +141,7 @@ impl Group {
 
     /// Takes from the suite what it says of the curves.
     pub fn mark(&mut self, suite: &Suite) {
-        self.pinned = suite.is_pinned(&self.title);
+        (self.pinned, self.one_design) = suite.pinned_and_one_design(&self.title);
         for curve in &mut self.curves {
             curve.kind = suite.kind(&self.title, &curve.name).or(curve.kind);
             (curve.apart, curve.not_counted) = suite.apart(&self.title, &curve.name);
@@ -286,8 +289,14 @@ mod tests {
     #[test]
     fn curves_that_were_not_measured_again_stay_if_the_host_is_the_same() {
         let named = |name: &str, ours| Curve { name: name.into(), ..curve(&[(1, 1.0, ours)]) };
-        let group =
-            |curves| Group { title: "t".into(), source: "s".into(), machine: "host".into(), pinned: true, curves };
+        let group = |curves| Group {
+            title: "t".into(),
+            source: "s".into(),
+            machine: "host".into(),
+            pinned: true,
+            one_design: false,
+            curves,
+        };
         let mut results = Results::default();
         let now = |results: &Results| {
             let curves = &results.native.as_ref().unwrap().curves;

@@ -79,6 +79,9 @@ pub struct Group {
     /// Of the numbers of threads, some that show the curve's shape: those of tables, knees and ablation; none: all.
     #[serde(default)]
     pub threads: Vec<u32>,
+    /// Its curves are one design at different work: they are not compared with each other.
+    #[serde(default)]
+    pub one_design: bool,
     /// The program runs so many threads at each point; a point's threads are those that share something (`-DGROUP`).
     pub in_all: Option<u32>,
     /// Why the points of this group are listed apart, without a bound: the model does not have it.
@@ -179,9 +182,10 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Whether the curves of this group were measured with pinned threads; native ones are.
-    pub fn is_pinned(&self, title: &str) -> bool {
-        self.group.iter().find(|group| group.title == title).is_none_or(|group| group.pinned)
+    /// Whether the curves of this group were measured with pinned threads, as native ones are; and whether they are one design.
+    pub fn pinned_and_one_design(&self, title: &str) -> (bool, bool) {
+        let group = self.group.iter().find(|group| group.title == title);
+        group.map_or((true, false), |group| (group.pinned, group.one_design))
     }
 
     fn find(&self, title: &str, name: &str) -> Option<(&Group, &Curve)> {
