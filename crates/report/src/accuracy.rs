@@ -138,7 +138,7 @@ impl Trust<'_> {
             }
         };
         format!(
-            "Accuracy: {what}. Good for causes and ratios; no kernel time, TLB; on most machines no bandwidth, turbo: docs/accuracy.md"
+            "Accuracy: {what}. Good for causes and ratios; no kernel time, TLB; bandwidth in part: docs/accuracy.md"
         )
     }
 }
