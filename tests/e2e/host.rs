@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time that passes on the host and not in the simulation, in code without hooks and in the kernel, is told first; and
 //! the recording is the same whether it is measured or not.
-use crate::harness::{Place, Report, Said, Simulation, program, program_with};
+use crate::harness::{Place, Report, Said, Simulation, printed_natively, program, program_with};
 use std::path::Path;
 
 /// What makes `sums`, which has a function called whose code may lie elsewhere.
@@ -34,6 +34,12 @@ fn summed(place: &Place, options: &str, rounds: u32) -> Said {
 fn first_words(said: &Said) -> String {
     let paragraph = said.out.split("\n\n").nth(1).unwrap_or_default();
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Threads are real ones then, and the runtime's memory has no lock.
+#[test]
+fn where_nothing_is_simulated_the_runtime_allocates_nothing() {
+    assert_eq!(printed_natively(&program("host/unsimulated.c"), ""), "");
 }
 
 #[test]

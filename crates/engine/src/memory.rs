@@ -71,7 +71,8 @@ impl Memory {
     }
 }
 
-// SAFETY: the runtime allocates only on the carrier; other threads of the process are parked.
+// SAFETY: the runtime allocates only on the carrier; other threads of the process are parked. Where nothing is simulated, all
+// threads are real, and it allocates nothing (tests/programs/host/unsimulated.c).
 unsafe impl Sync for Memory {}
 
 // SAFETY: dlmalloc keeps the contract.

@@ -18,6 +18,7 @@ use part::Part;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::rc::Rc;
 
 /// The debug information of one file.
 pub struct Debug {
@@ -26,6 +27,7 @@ pub struct Debug {
     code: Code,
     /// What [`Debug::part_at`] has found: thousands of objects of one type are used alike.
     parts: RefCell<HashMap<(Die, u64, u64), Part>>,
+    structures: RefCell<HashMap<Die, Option<Rc<path::Structure>>>>,
     /// Functions are to be named by their whole paths.
     pub full_names: bool,
 }
@@ -45,7 +47,14 @@ impl Debug {
             return Ok(None);
         };
         let lines = addr2line::Context::from_arc_dwarf(info.dwarf().clone())?;
-        Ok(Some(Debug { info, lines, code: Code::read(file), parts: RefCell::default(), full_names: false }))
+        Ok(Some(Debug {
+            info,
+            lines,
+            code: Code::read(file),
+            parts: RefCell::default(),
+            structures: RefCell::default(),
+            full_names: false,
+        }))
     }
 
     pub fn lines(&self) -> &addr2line::Context<Reader> {

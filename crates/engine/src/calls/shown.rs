@@ -171,7 +171,7 @@ fn made_anew(path: &str) -> Option<String> {
 /// Where our files are; at first, those that are of no one CPU are written.
 fn root() -> Option<String> {
     if known_root().is_none() {
-        let launch = String::from_utf8(parameters::launch_path()?).ok()?;
+        let launch = parameters::launch_path()?.to_str().ok()?;
         let directory = launch.rsplit_once('/')?.0;
         // Runs at once share the directory.
         let root = format!("{directory}/machine-{}", sys::process());

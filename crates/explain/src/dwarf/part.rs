@@ -26,3 +26,31 @@ pub struct Element {
     pub offset: u64,
     pub size: u64,
 }
+
+impl Part {
+    /// The same, as a part of an element that it lies in.
+    pub fn of(&self, element: &Element) -> Part {
+        let inner = |inner: &&Element| inner.path_length > element.path_length;
+        let moved = |inner: &Element| Element {
+            path_length: inner.path_length - element.path_length,
+            offset: inner.offset - element.offset,
+            ..*inner
+        };
+        Part {
+            path: self.path[element.path_length..].to_owned(),
+            offset: self.offset - element.offset,
+            elements: self.elements.iter().filter(inner).map(moved).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same as a part of an array, whose element at `offset`, named by `path`, it was a part of.
+    pub fn within(mut self, path: &str, kind: Die, offset: u64, size: u64) -> Part {
+        for element in &mut self.elements {
+            element.path_length += path.len();
+            element.offset += offset;
+        }
+        self.elements.insert(0, Element { path_length: path.len(), kind, offset, size });
+        Part { path: path.to_owned() + &self.path, offset: self.offset + offset, ..self }
+    }
+}

@@ -6,8 +6,16 @@ use crate::rust;
 use corefold_dwarf::Record;
 use gimli::constants as c;
 use std::cell::Cell;
+use std::rc::Rc;
 
 type Member = corefold_dwarf::Member<Die>;
+
+/// What is read of a structure for each of its objects.
+pub struct Structure {
+    record: Record<Die>,
+    occupied: Vec<Member>,
+    is_flexible: bool,
+}
 
 /// A walk from an object's type down to a part of it.
 struct Walk {
@@ -32,9 +40,20 @@ impl Debug {
         let found = self.parts.borrow().get(&key).cloned();
         found.unwrap_or_else(|| {
             let part = self.part_within(kind, offset, bytes, &Cell::new(MOST_STEPS));
-            self.parts.borrow_mut().insert(key, part.clone());
+            let mut parts = self.parts.borrow_mut();
+            if let Some(element) = part.elements.first() {
+                parts.insert((element.kind, offset - element.offset, bytes), part.of(element));
+            }
+            parts.insert(key, part.clone());
             part
         })
+    }
+
+    /// What is known of the part from an element of an array on: other elements have been touched alike.
+    fn known_from(&self, element: &Walk, offset: u64, bytes: u64) -> Option<Part> {
+        let parts = self.parts.borrow();
+        let known = parts.get(&(element.kind, offset - element.offset, bytes))?;
+        Some(known.clone().within(&element.path, element.kind, element.offset, element.size))
     }
 
     fn part_within(&self, kind: Die, offset: u64, bytes: u64, left: &Cell<u32>) -> Part {
@@ -50,6 +69,10 @@ impl Debug {
             match step {
                 Step::Into(next) => {
                     if self.tag(self.strip(walk.kind)) == Some(c::DW_TAG_array_type) {
+                        if let Some(mut known) = self.known_from(&next, offset, bytes) {
+                            known.elements.splice(0..0, elements);
+                            return known;
+                        }
                         let Walk { kind, offset, size, .. } = next;
                         elements.push(Element { path_length: next.path.len(), kind, offset, size });
                     }
@@ -78,23 +101,30 @@ impl Debug {
         }
     }
 
+    fn structure(&self, kind: Die) -> Option<Rc<Structure>> {
+        let read = || {
+            let record = self.record(kind)?;
+            let occupied = self.occupied(&record).cloned().collect();
+            Some(Rc::new(Structure { record, occupied, is_flexible: self.is_flexible(kind) }))
+        };
+        self.structures.borrow_mut().entry(kind).or_insert_with(read).clone()
+    }
+
     fn step_struct(&self, walk: &Walk, kind: Die, from: u64, bytes: u64, left: &Cell<u32>) -> Step {
         if let Some(stored) = self.stored_type(kind) {
             return Step::Into(self.stored(walk, stored));
         }
-        let Some(record) = self.record(kind) else {
+        let Some(known) = self.structure(kind) else {
             return Step::End;
         };
-        if record.variants.is_some() {
-            return self.step_variants(walk, &record, from, bytes, left);
+        if known.record.variants.is_some() {
+            return self.step_variants(walk, &known.record, from, bytes, left);
         }
-        let mut members: Vec<Member> = self.occupied(&record).cloned().collect();
         // Only an object as a whole can be longer than its type.
-        let beyond = walk.offset == 0 && from + bytes > walk.size && self.is_flexible(kind);
-        if let Some(last) = members.last_mut().filter(|_| beyond) {
-            last.size = None;
-        }
-        let met: Vec<&Member> = members.iter().filter(|member| member.meets(from, bytes)).collect();
+        let beyond = walk.offset == 0 && from + bytes > walk.size && known.is_flexible;
+        let open = known.occupied.last().filter(|_| beyond).map(|last| Member { size: None, ..last.clone() });
+        let closed = &known.occupied[..known.occupied.len() - usize::from(open.is_some())];
+        let met: Vec<&Member> = closed.iter().chain(&open).filter(|member| member.meets(from, bytes)).collect();
         match met.as_slice() {
             [] if from == 0 && bytes >= walk.size => Step::End,
             [] if from >= walk.size => Step::Across(format!("+{from:#x}")),

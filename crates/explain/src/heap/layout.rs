@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an object is made up: one value of a type, or a row of them.
-use crate::dwarf::part::{self, Part};
+use crate::dwarf::part::Part;
 use crate::dwarf::{Debug, Die};
 use crate::rust;
 
@@ -77,7 +77,12 @@ impl Layout {
             let (offset, size) = (self.start + first * size, (last - first + 1) * size);
             return Part { path: format!("[{first}-{last}]"), offset, size, ..whole() };
         }
-        self.element_part(debug, from % size, bytes).within(format!("[{first}]"), kind, self.start + first * size, size)
+        self.element_part(debug, from % size, bytes).within(
+            &format!("[{first}]"),
+            kind,
+            self.start + first * size,
+            size,
+        )
     }
 
     fn element_part(&self, debug: &Debug, offset: u64, bytes: u64) -> Part {
@@ -88,17 +93,5 @@ impl Layout {
                 Part { path: String::new(), type_name, offset: 0, size: 8, kind, elements: Vec::new(), lock: None }
             }
         }
-    }
-}
-
-impl Part {
-    /// The same as a part of an array, whose element at `offset` it was a part of.
-    fn within(mut self, index: String, kind: Die, offset: u64, size: u64) -> Part {
-        for element in &mut self.elements {
-            element.path_length += index.len();
-            element.offset += offset;
-        }
-        self.elements.insert(0, part::Element { path_length: index.len(), kind, offset, size });
-        Part { path: index + &self.path, offset: self.offset + offset, ..self }
     }
 }
