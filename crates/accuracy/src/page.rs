@@ -247,6 +247,9 @@ fn ablation(page: &mut String, results: &Results, suite: &Suite) {
         ablation.points,
         ablation.median * 100.0,
     );
+    if let Some(differs) = &ablation.differs {
+        let _ = writeln!(page, "{differs}.\n");
+    }
     let heads = [
         "without",
         "median error",

@@ -75,7 +75,7 @@ impl<'a> Candidate<'a> {
         let shown = group.shown(curve);
         points.retain(|point| {
             let shows = scope.whole || shown.is_empty() || shown.contains(&point.threads);
-            shows && point.threads <= cpus.min(curve.most_threads.unwrap_or(u32::MAX))
+            shows && point.threads <= cpus.min(group.most_threads(curve))
         });
         let source = format!("published/{}.c", group.program);
         let mut options = curve.options.clone();

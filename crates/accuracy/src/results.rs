@@ -145,6 +145,8 @@ impl Group {
         for curve in &mut self.curves {
             curve.kind = suite.kind(&self.title, &curve.name).or(curve.kind);
             (curve.apart, curve.not_counted) = suite.apart(&self.title, &curve.name);
+            let most = suite.most_threads(&self.title, &curve.name);
+            curve.points.retain(|point| point.threads <= most);
             curve.shown = suite.shown(&self.title, &curve.name);
         }
     }
@@ -169,6 +171,9 @@ impl Group {
 /// What the model's mechanisms are worth.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Ablation {
+    /// How it differs from what the page describes; none: it does not.
+    #[serde(default)]
+    pub differs: Option<String>,
     /// Points that are held to bounds, and their median error with all mechanisms.
     pub points: usize,
     pub median: f64,

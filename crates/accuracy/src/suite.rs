@@ -84,6 +84,8 @@ pub struct Group {
     pub one_design: bool,
     /// The program runs so many threads at each point; a point's threads are those that share something (`-DGROUP`).
     pub in_all: Option<u32>,
+    /// As many CPUs had the published machine, or could be measured of it; none: as many as the profile's.
+    pub most_threads: Option<u32>,
     /// Why the points of this group are listed apart, without a bound: the model does not have it.
     pub apart: Option<String>,
     /// It takes minutes of the host: not simulated again without each mechanism.
@@ -115,7 +117,7 @@ pub struct Curve {
     /// In place of the group's.
     #[serde(default)]
     pub threads: Vec<u32>,
-    /// What the publication has of more threads than these is no measurement.
+    /// In place of the group's.
     pub most_threads: Option<u32>,
     pub microseconds: Option<u64>,
     /// A constant that the source withholds, set from the point with one thread.
@@ -126,6 +128,11 @@ pub struct Curve {
 }
 
 impl Group {
+    /// The most threads of a curve that are no more than CPUs.
+    pub fn most_threads(&self, curve: &Curve) -> u32 {
+        curve.most_threads.or(self.most_threads).unwrap_or(u32::MAX)
+    }
+
     /// Of a curve: see [`Curve::threads`].
     pub fn shown<'a>(&'a self, curve: &'a Curve) -> &'a [u32] {
         if curve.threads.is_empty() { &self.threads } else { &curve.threads }
@@ -199,6 +206,11 @@ impl Suite {
         let single = group.not_counted.iter().filter(|points| points.curve == name);
         let single = single.flat_map(|points| points.threads.iter().map(|threads| (*threads, points.why.clone())));
         (curve.apart.clone().or(group.apart.clone()), single.collect())
+    }
+
+    /// The most threads that a curve is for.
+    pub fn most_threads(&self, title: &str, name: &str) -> u32 {
+        self.find(title, name).map_or(u32::MAX, |(group, curve)| group.most_threads(curve))
     }
 
     /// The numbers of threads that show the shape of a curve; none: all.
