@@ -14,7 +14,7 @@ pub use corefold_dwarf::{Die, Reader};
 
 use code::Code;
 use corefold_dwarf::Info;
-use part::Part;
+use part::{Part, Structure};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -27,7 +27,7 @@ pub struct Debug {
     code: Code,
     /// What [`Debug::part_at`] has found: thousands of objects of one type are used alike.
     parts: RefCell<HashMap<(Die, u64, u64), Part>>,
-    structures: RefCell<HashMap<Die, Option<Rc<path::Structure>>>>,
+    structures: RefCell<HashMap<Die, Option<Rc<Structure>>>>,
     /// Functions are to be named by their whole paths.
     pub full_names: bool,
 }

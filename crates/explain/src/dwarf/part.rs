@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A part of an object, as an access touches it.
-use corefold_dwarf::Die;
+use corefold_dwarf::{Die, Member, Record};
 
 /// The smallest part of an object that holds all bytes of an access.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,14 @@ pub struct Element {
     pub kind: Die,
     pub offset: u64,
     pub size: u64,
+}
+
+/// What is read of a structure once, for all its objects.
+pub struct Structure {
+    pub record: Record<Die>,
+    /// Its members that have a size.
+    pub occupied: Vec<Member<Die>>,
+    pub is_flexible: bool,
 }
 
 impl Part {

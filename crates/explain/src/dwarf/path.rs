@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an offset in an object to the field there: `.slots[3].delta`.
-use super::part::{Element, Part};
+use super::part::{Element, Part, Structure};
 use super::{Debug, Die};
 use crate::rust;
 use corefold_dwarf::Record;
@@ -9,13 +9,6 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 type Member = corefold_dwarf::Member<Die>;
-
-/// What is read of a structure for each of its objects.
-pub struct Structure {
-    record: Record<Die>,
-    occupied: Vec<Member>,
-    is_flexible: bool,
-}
 
 /// A walk from an object's type down to a part of it.
 struct Walk {
