@@ -270,8 +270,8 @@ mod tests {
             source: "s".into(),
             machine: machine.into(),
             pinned,
-            one_design: false,
             curves: vec![curve],
+            ..Group::default()
         }
     }
 

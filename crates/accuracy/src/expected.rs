@@ -64,8 +64,8 @@ mod tests {
             source: "s".into(),
             machine: machine.into(),
             pinned: true,
-            one_design: false,
             curves: vec![curve],
+            ..Group::default()
         }
     }
 

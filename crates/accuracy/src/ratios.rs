@@ -71,8 +71,8 @@ mod tests {
             source: "s".into(),
             machine: machine.into(),
             pinned: true,
-            one_design: false,
             curves,
+            ..Group::default()
         }
     }
 

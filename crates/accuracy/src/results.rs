@@ -120,7 +120,7 @@ impl Curve {
     }
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Group {
     pub title: String,
     pub source: String,
@@ -299,8 +299,8 @@ mod tests {
             source: "s".into(),
             machine: "host".into(),
             pinned: true,
-            one_design: false,
             curves,
+            ..Group::default()
         };
         let mut results = Results::default();
         let now = |results: &Results| {
