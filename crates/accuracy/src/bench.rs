@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds workloads, and runs them natively and simulated.
 use crate::command::finish;
+use crate::kept::Kept;
 use crate::statistics::median;
 use anyhow::{Context, Result, anyhow, ensure};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// What a simulated run said.
+#[derive(Deserialize, Serialize)]
 pub struct Simulated {
     pub nanoseconds: f64,
     /// What the report blames: `nothing`, or the kind of culprit.
     pub blamed: String,
+    /// What it took of the host.
+    seconds: f64,
 }
 
 /// What several native runs said.
@@ -59,6 +64,7 @@ pub struct Bench {
     built: AtomicUsize,
     /// The host's time of simulated runs.
     seconds: Mutex<f64>,
+    kept: Kept,
     /// Public packages are built in folders that their programs share, one at a time.
     packages: Mutex<()>,
 }
@@ -91,16 +97,19 @@ const LONGEST: &str = "3600";
 const FLAGS: [&str; 4] = ["-O2", "-g", "-Wall", "-pthread"];
 
 impl Bench {
-    pub fn new(corefold: &Path, sources: &Path) -> Result<Bench> {
+    /// Simulations of former runs are in the file `kept`.
+    pub fn new(corefold: &Path, sources: &Path, kept: &Path) -> Result<Bench> {
         let corefold = corefold.canonicalize().with_context(|| format!("no {}: make build", corefold.display()))?;
         let place = tempfile::tempdir().context("no place for temporary files")?;
         let sources = sources.to_owned();
+        let kept = Kept::open(kept, &[corefold.clone(), corefold_driver::runtime::of(&corefold)?])?;
         Ok(Bench {
             corefold,
             sources,
             place,
             built: AtomicUsize::new(0),
             seconds: Mutex::default(),
+            kept,
             packages: Mutex::default(),
         })
     }
@@ -159,7 +168,20 @@ impl Bench {
         Ok((number(&output, "ns_preempted")?, time))
     }
 
+    /// Simulates it, unless that was done before.
     pub fn simulated(&self, program: &Program, on: On<'_>, threads: u32, microseconds: u64) -> Result<Simulated> {
+        let machine = format!("{:?}", corefold_machine::load(on.machine)?.machine);
+        // Either a name or a file.
+        let placement = std::fs::read_to_string(on.placement).unwrap_or_else(|_| on.placement.to_owned());
+        let run = format!("{:?} {threads} threads {microseconds} us", on.without);
+        let settings = [machine.as_str(), &placement, &run];
+        let simulate = || self.simulate(program, on, threads, microseconds);
+        let simulated = self.kept.or(&program.0, &settings, simulate)?;
+        *self.seconds.lock().expect("nobody panics with it") += simulated.seconds;
+        Ok(simulated)
+    }
+
+    fn simulate(&self, program: &Program, on: On<'_>, threads: u32, microseconds: u64) -> Result<Simulated> {
         let name = self.built.fetch_add(1, Ordering::Relaxed);
         let recording = self.file(&format!("recording{name}"));
         let mut command = Command::new(&self.corefold);
@@ -169,23 +191,29 @@ impl Bench {
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let begun = Instant::now();
         let output = finish(command)?;
-        *self.seconds.lock().expect("nobody panics with it") += begun.elapsed().as_secs_f64();
+        let seconds = begun.elapsed().as_secs_f64();
         let report: Value = serde_json::from_slice(&output.stdout)?;
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);
         // What the program prints goes where the document does not.
-        Ok(Simulated { nanoseconds: time(&output.stderr, "ns_per_operation")?, blamed })
+        Ok(Simulated { nanoseconds: time(&output.stderr, "ns_per_operation")?, blamed, seconds })
     }
 }
 
 impl Bench {
-    /// The cause and the text of the finding on a program, from one CPU to so many.
-    pub fn headline(&self, program: &Path, machine: &str, cpus: u32, arguments: &str) -> Result<(String, String)> {
+    /// The cause and the text of the finding on a program, from one CPU to so many; unless that was done before, where the program
+    /// `is_whole`: it has no libraries of its own.
+    pub fn headline(&self, on: (&Path, &str), is_whole: bool, cpus: u32, arguments: &str) -> Result<(String, String)> {
+        let ((program, machine), counts) = (on, format!("1,{cpus}"));
         let arguments = arguments.replace("{half}", &(cpus / 2).to_string());
-        let (report, recording) = self.run(program, machine, &format!("1,{cpus}"), &arguments)?;
-        let _ = std::fs::remove_file(&recording);
-        let part = |key: &str| report["finding"][key].as_str().map(String::from).context("a report without a finding");
-        Ok((part("cause")?, part("text")?))
+        let simulate = || {
+            let (report, recording) = self.run(program, machine, &counts, &arguments)?;
+            let _ = std::fs::remove_file(&recording);
+            let finding = &report["finding"];
+            let part = |key: &str| finding[key].as_str().map(String::from).context("a report without a finding");
+            Ok((part("cause")?, part("text")?))
+        };
+        if is_whole { self.kept.or(program, &[machine, &counts, &arguments], simulate) } else { simulate() }
     }
 
     /// The report of a program at these numbers of CPUs, and the recording.

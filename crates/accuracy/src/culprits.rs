@@ -277,14 +277,14 @@ fn layout(bench: &Bench, culprit: &Culprit, twin: &Path, arguments: &str) -> Res
 
 fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
     let [(guilty, arguments), (innocent, twin_arguments)] = programs(bench, culprit)?;
-    let mut at = Vec::new();
+    let (mut at, is_whole) = (Vec::new(), culprit.suite.is_none());
     for cpus in CPUS {
         // A run that fails names nothing; what it is of a twin is no acquittal.
-        let headline = match bench.headline(&guilty, MACHINE, cpus, &arguments) {
+        let headline = match bench.headline((&guilty, MACHINE), is_whole, cpus, &arguments) {
             Ok((_, headline)) => headline,
             Err(why) => format!("no finding: {why:#}"),
         };
-        let accused = match bench.headline(&innocent, MACHINE, cpus, &twin_arguments) {
+        let accused = match bench.headline((&innocent, MACHINE), is_whole, cpus, &twin_arguments) {
             Ok((cause, text)) => accusation(&cause, &text),
             Err(why) => Some(format!("no finding: {why:#}")),
         };

@@ -8,6 +8,7 @@ mod culprits;
 mod culprits_page;
 mod data;
 mod expected;
+mod kept;
 mod layouts;
 mod native;
 mod packages;
@@ -35,7 +36,8 @@ use suite::Suite;
     corefold-accuracy                            run all suites and generate docs/accuracy.md\n  \
     corefold-accuracy --suite native             this host only\n  \
     corefold-accuracy --suite layouts            what `corefold fix` removes of false sharing\n  \
-    corefold-accuracy --suite published --only skl --keep")]
+    corefold-accuracy --suite published --only skl --keep\n\n\
+    What was simulated is kept in target/accuracy.simulated: a run that was stopped goes on where it was.")]
 struct Arguments {
     #[arg(long, value_enum, default_value = "all")]
     suite: Which,
@@ -122,11 +124,13 @@ fn main() -> Result<()> {
 
 /// Where results go that miss a bound which was reached, in the checkout.
 const REFUSED: &str = "target/accuracy.json";
+/// Where simulations are kept from run to run: one that was stopped goes on.
+const KEPT: &str = "target/accuracy.simulated";
 
 fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
     let scope = published::Scope { only, without: None, whole: true };
-    let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"))?;
+    let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"), &root.join(KEPT))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, host());
     }

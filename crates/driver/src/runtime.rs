@@ -9,8 +9,14 @@ use std::path::{Path, PathBuf};
 /// Environment variable that names the runtime library, instead of looking for it.
 pub const VARIABLE: &str = "COREFOLD_RUNTIME";
 
-/// The runtime: what [`VARIABLE`] names, else beside the executable, else in `../lib/corefold/`.
+/// The runtime of this command.
 pub fn find() -> Result<PathBuf> {
+    let executable = std::env::current_exe().context("finding corefold's own executable")?;
+    of(&executable.canonicalize().unwrap_or(executable))
+}
+
+/// The runtime of a command: what [`VARIABLE`] names, else beside the executable, else in `../lib/corefold/`.
+pub fn of(executable: &Path) -> Result<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         let path = PathBuf::from(named);
         if !path.is_file() {
@@ -18,9 +24,7 @@ pub fn find() -> Result<PathBuf> {
         }
         return path.canonicalize().context("finding the runtime");
     }
-    let executable = std::env::current_exe().context("finding corefold's own executable")?;
-    let executable = executable.canonicalize().unwrap_or(executable);
-    beside(&executable).ok_or_else(|| {
+    beside(executable).ok_or_else(|| {
         bad_input!(
             "the runtime {RUNTIME} is neither beside {} nor in ../lib/corefold/: build it (`cargo build --release \
              -p corefold-engine`), or name it in {VARIABLE}",
