@@ -5,7 +5,7 @@ use crate::ratios::Ratios;
 use crate::results::{Curve, Group, Point, Results};
 use crate::statistics::median;
 use anyhow::Result;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the culprits that headlines name.
 pub const NAMED: f64 = 38.0 / 40.0;
@@ -39,16 +39,6 @@ pub enum Worst {
 }
 
 impl Class {
-    pub const ALL: [Class; 7] = [
-        Class::NativeAlone,
-        Class::NativeTwo,
-        Class::Alone,
-        Class::Few,
-        Class::Socket,
-        Class::Sockets,
-        Class::NotPinned,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             Class::NativeAlone => "native, 1 thread",
@@ -76,8 +66,8 @@ impl Class {
     /// Of a point on a machine with so many CPUs a socket and in all; `None`: threads take turns.
     fn of(group: &Group, point: &Point, (socket, all): (u32, u32)) -> Option<Class> {
         Some(match point.threads {
-            1 if group.is_native() => Class::NativeAlone,
-            _ if group.is_native() => Class::NativeTwo,
+            1 if group.host().is_some() => Class::NativeAlone,
+            _ if group.host().is_some() => Class::NativeTwo,
             1 => Class::Alone,
             threads if !group.pinned && threads > all => return None,
             _ if !group.pinned => Class::NotPinned,
@@ -91,12 +81,19 @@ impl Class {
 /// All points of a class, and how far they are off.
 pub struct Row {
     pub class: Class,
+    /// Native ones are of one host: another's figures say nothing of it.
+    host: Option<String>,
     pub points: usize,
     pub median: f64,
     pub worst: f64,
 }
 
 impl Row {
+    pub fn name(&self) -> String {
+        let host = self.host.iter().flat_map(|host| [", ", host]);
+        [self.class.name()].into_iter().chain(host).collect()
+    }
+
     pub fn median_is_reached(&self) -> bool {
         self.median <= self.class.bounds().0
     }
@@ -111,7 +108,7 @@ impl Row {
 /// CPUs of the machine that threads fill before they come to a second socket, and all: CPUs are numbered as Linux does, one of
 /// each core first.
 fn cpus(group: &Group) -> Result<(u32, u32)> {
-    if group.is_native() {
+    if group.host().is_some() {
         return Ok((2, 2));
     }
     let machine = corefold_machine::load(&group.machine)?.machine;
@@ -120,14 +117,16 @@ fn cpus(group: &Group) -> Result<(u32, u32)> {
 
 /// The classes that have points.
 pub fn rows(results: &Results) -> Result<Vec<Row>> {
-    let mut points: Vec<(Class, &Point)> = Vec::new();
+    let mut points: BTreeMap<(Class, Option<&str>), Vec<&Point>> = BTreeMap::new();
     for group in results.groups() {
         let cpus = cpus(group)?;
-        let counted = group.curves.iter().flat_map(Curve::counted);
-        points.extend(counted.filter_map(|point| Some((Class::of(group, point, cpus)?, point))));
+        for point in group.curves.iter().flat_map(Curve::counted) {
+            if let Some(class) = Class::of(group, point, cpus) {
+                points.entry((class, group.host())).or_default().push(point);
+            }
+        }
     }
-    let row = |class: Class| {
-        let of: Vec<&Point> = points.iter().filter(|(of, _)| *of == class).map(|(_, point)| *point).collect();
+    let row = |((class, host), of): ((Class, Option<&str>), Vec<&Point>)| {
         let far = |point: &Point| match class.bounds().1 {
             Worst::Error(_) => point.error().abs(),
             Worst::Factor(_) => point.factor(),
@@ -135,9 +134,9 @@ pub fn rows(results: &Results) -> Result<Vec<Row>> {
         };
         let median = median(&of.iter().map(|point| point.error().abs()).collect::<Vec<f64>>())?;
         let worst = of.iter().map(|point| far(point)).fold(0.0, f64::max);
-        Some(Row { class, points: of.len(), median, worst })
+        Some(Row { class, host: host.map(String::from), points: of.len(), median, worst })
     };
-    Ok(Class::ALL.into_iter().filter_map(row).collect())
+    Ok(points.into_iter().filter_map(row).collect())
 }
 
 /// How well the shapes of curves agree.
@@ -209,11 +208,8 @@ pub fn patch_keeps_it(layout: &Layout) -> bool {
 pub fn reached(results: &Results) -> Result<BTreeSet<String>> {
     let mut reached = BTreeSet::new();
     for row in rows(results)? {
-        let native = matches!(row.class, Class::NativeAlone | Class::NativeTwo);
-        // Another host's figures say nothing of this one's.
-        let host = if native { &results.host } else { "" };
         for (bound, holds) in [("median", row.median_is_reached()), ("worst", row.worst_is_reached())] {
-            reached.extend(holds.then(|| format!("{bound} error: {} {host}", row.class.name())));
+            reached.extend(holds.then(|| format!("{bound} error: {}", row.name())));
         }
     }
     let shapes = Shapes::of(results);
@@ -298,7 +294,7 @@ mod tests {
         ] {
             assert_eq!(class(&group("skylake-2s-80", pinned, &[(threads, 1.0)])), expected, "{threads} {pinned}");
         }
-        assert_eq!(class(&group("host", true, &[(2, 1.0)])), Some(Class::NativeTwo));
+        assert_eq!(class(&group("host: an EPYC", true, &[(2, 1.0)])), Some(Class::NativeTwo));
     }
 
     #[test]

@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 type Row = (usize, usize, (u32, u32));
 
 /// For each machine and for all, for each kind and for all, for each range of CPUs: what was measured of it, if anything
-/// was. `host` is that of the native suite: its rows have a name that no profile has, so no report uses them.
-pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
-    let host = format!("host: {host}");
-    let name = |group: &Group| if group.is_native() { host.clone() } else { group.machine.clone() };
+/// was. Of a host the rows have a name that no profile has, so no report uses them.
+pub fn of(groups: &[&Group]) -> Vec<Expected> {
     let mut points: BTreeMap<Row, Vec<&Point>> = BTreeMap::new();
     let mut machines: Vec<Option<String>> = Vec::new();
-    for machine in groups.iter().map(|group| Some(name(group))).chain([None]) {
+    for machine in groups.iter().map(|group| Some(group.machine.clone())).chain([None]) {
         if !machines.contains(&machine) {
             machines.push(machine);
         }
@@ -23,7 +21,7 @@ pub fn of(groups: &[&Group], host: &str) -> Vec<Expected> {
     let kinds: Vec<Option<CodeKind>> = CodeKind::ALL.map(Some).into_iter().chain([None]).collect();
     for group in groups {
         for (point, kind) in group.curves.iter().flat_map(counted) {
-            for (m, _) in machines.iter().enumerate().filter(|(_, m)| m.as_ref().is_none_or(|m| *m == name(group))) {
+            for (m, _) in machines.iter().enumerate().filter(|(_, m)| m.as_ref().is_none_or(|m| *m == group.machine)) {
                 for (k, _) in kinds.iter().enumerate().filter(|(_, k)| k.is_none_or(|k| k == kind)) {
                     points.entry((m, k, range_of(point.threads))).or_default().push(point);
                 }
@@ -77,7 +75,7 @@ mod tests {
 
     #[test]
     fn one_thread_is_private_whatever_the_workload() {
-        let expected = of(&[&group("a", CodeKind::SpinLocks, false)], "");
+        let expected = of(&[&group("a", CodeKind::SpinLocks, false)]);
         assert_eq!(find(&expected, Some("a"), CodeKind::SpinLocks, 2), Some((2, 0.375, 2.0)));
         assert_eq!(find(&expected, Some("a"), CodeKind::PrivateData, 1), Some((1, 0.0, 1.0)));
         assert_eq!(find(&expected, Some("a"), CodeKind::SpinLocks, 80), None, "of few CPUs only");
@@ -86,14 +84,14 @@ mod tests {
 
     #[test]
     fn of_what_stands_apart_only_blocking_counts() {
-        let expected = of(&[&group("a", CodeKind::SpinLocks, true), &group("b", CodeKind::BlockingLocks, true)], "");
+        let expected = of(&[&group("a", CodeKind::SpinLocks, true), &group("b", CodeKind::BlockingLocks, true)]);
         assert_eq!(find(&expected, None, CodeKind::SpinLocks, 2), None);
         assert_eq!(find(&expected, Some("b"), CodeKind::BlockingLocks, 2), Some((2, 0.375, 2.0)));
     }
 
     #[test]
     fn no_profile_is_this_host() {
-        let expected = of(&[&group("host", CodeKind::SpinLocks, false)], "an EPYC");
+        let expected = of(&[&group("host: an EPYC", CodeKind::SpinLocks, false)]);
         assert!(find(&expected, Some("host: an EPYC"), CodeKind::SpinLocks, 2).is_some());
         assert!(find(&expected, Some("host"), CodeKind::SpinLocks, 2).is_none());
     }

@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     let before = bounds::reached(&results)?;
     measure(&arguments, &suite, &culprits, root, &mut results)?;
     results.sort(&suite, &culprits);
-    results.expected = expected::of(&results.groups().collect::<Vec<_>>(), &results.host);
+    results.expected = expected::of(&results.groups().collect::<Vec<_>>());
     let text = page::page(&results, &suite)?;
     print!("{text}");
     let missed: Vec<String> = before.difference(&bounds::reached(&results)?).cloned().collect();
@@ -132,7 +132,7 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
     let scope = published::Scope { only, without: None, whole: true };
     let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"), &root.join(KEPT))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
-        results.renew_native(native::measure(&bench, suite, only)?, host());
+        results.renew_native(native::measure(&bench, suite, only)?, &host());
     }
     if matches!(arguments.suite, Which::All | Which::Both | Which::Published) {
         for group in published::measure(&bench, suite, &root.join("validation/curves"), scope)? {

@@ -102,16 +102,16 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
         }
         curves.push(candidate.simulate(bench, suite, machine, cycle, times).with_context(|| name.clone())?);
     }
-    let title = "Small programs on this host".into();
+    let title = "Small programs, native".into();
     let source = format!(
-        "Measured in the same run, after calibrating this host, in {PASSES} passes: of {} made, those with the least CPU \
+        "Measured in the same run, after calibrating the host, in {PASSES} passes: of {} made, those with the least CPU \
          time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. Workloads without \
          sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
         passes.taken,
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN
     );
-    Ok(Group { title, source, machine: "host".into(), pinned: true, one_design: false, curves })
+    Ok(Group { title, source, pinned: true, curves, ..Group::default() })
 }
 
 fn all<'a>(passes: impl Iterator<Item = &'a Times>) -> Times {

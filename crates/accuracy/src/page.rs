@@ -19,9 +19,6 @@ pub fn page(results: &Results, suite: &Suite) -> Result<String> {
     bounds(&mut page, results)?;
     culprits(&mut page, &results.culprits);
     summary(&mut page, &groups);
-    if !results.host.is_empty() {
-        let _ = writeln!(page, "\nThe host of the native suite: {}.", results.host);
-    }
     expected(&mut page, results);
     for group in groups {
         details(&mut page, group);
@@ -49,7 +46,7 @@ fn bounds(page: &mut String, results: &Results) -> Result<()> {
             }
         };
         let cells = [
-            found.class.name().into(),
+            found.name(),
             found.points.to_string(),
             // To a tenth: some are within one percent of their bound.
             format!("{:.1} %", found.median * 100.0),
@@ -135,7 +132,7 @@ fn expected(page: &mut String, results: &Results) {
         "\n## By kind of code\n\n\
          The error to expect. Each report prints the row of its own kind of code, number of CPUs and machine, or that of all\n\
          machines if this one has no points. If none has any, it says so, and prints the row of fewer CPUs. The rows of the native\n\
-         suite's host are no report's: another calibration is another profile. Counted are points\n\
+         suite's hosts are no report's: another calibration is another profile. Counted are points\n\
          with bounds and, for blocking locks, also those with paths through the kernel; points with one thread count as private\n\
          data.\n"
     );
@@ -166,7 +163,7 @@ fn same_knee(curve: &Curve) -> bool {
 
 fn details(page: &mut String, group: &Group) {
     let _ = writeln!(page, "\n## {} (`{}`)\n\n{}.\n", group.title, group.machine, group.source);
-    let theirs = if group.is_native() { "native" } else { "published" };
+    let theirs = if group.host().is_some() { "native" } else { "published" };
     row(page, &["what", "threads", theirs, "simulated", "error", "note"].map(String::from));
     row(page, &["---", "--:", "--:", "--:", "--:", "---"].map(String::from));
     for curve in &group.curves {

@@ -120,10 +120,14 @@ impl Curve {
     }
 }
 
+/// Of a machine that was measured, not published about: no profile's name begins so.
+const NATIVE: &str = "host: ";
+
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Group {
     pub title: String,
     pub source: String,
+    /// A profile; or a host, as [`NATIVE`] and its name.
     pub machine: String,
     #[serde(default)]
     pub pinned: bool,
@@ -134,9 +138,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// Measured on this host, not published.
-    pub fn is_native(&self) -> bool {
-        self.machine == "host"
+    /// Where it was measured; none: it was published.
+    pub fn host(&self) -> Option<&str> {
+        self.machine.strip_prefix(NATIVE)
     }
 
     /// Takes from the suite what it says of the curves.
@@ -196,11 +200,11 @@ pub struct Without {
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Results {
-    pub host: String,
     /// What reports say of the error to expect: follows from the rest.
     #[serde(skip_deserializing)]
     pub expected: Vec<Expected>,
-    pub native: Option<Group>,
+    /// Of each host that the suite has run on.
+    pub native: Vec<Group>,
     pub published: Vec<Group>,
     #[serde(default)]
     pub ablation: Option<Ablation>,
@@ -229,17 +233,16 @@ impl Results {
         }
     }
 
-    /// Takes in what was measured on `host`: curves that were not stay, if they are of the same host.
-    pub fn renew_native(&mut self, mut group: Group, host: String) {
-        if self.host == host
-            && let Some(known) = self.native.take()
-        {
-            let renewed = |curve: &Curve| group.curves.iter().any(|new| new.name == curve.name);
-            let kept: Vec<Curve> = known.curves.into_iter().filter(|curve| !renewed(curve)).collect();
-            group.curves.extend(kept);
-        }
-        self.native = Some(group);
-        self.host = host;
+    /// Takes in what was measured on `host`: curves of it that were not stay.
+    pub fn renew_native(&mut self, mut group: Group, host: &str) {
+        group.machine = format!("{NATIVE}{host}");
+        let Some(known) = self.native.iter_mut().find(|known| known.machine == group.machine) else {
+            return self.native.push(group);
+        };
+        let renewed = |curve: &Curve| group.curves.iter().any(|new| new.name == curve.name);
+        let kept: Vec<Curve> = std::mem::take(&mut known.curves).into_iter().filter(|curve| !renewed(curve)).collect();
+        group.curves.extend(kept);
+        *known = group;
     }
 
     /// Sorts what is saved by kind, as the suite has it now. What the suite and the list of
@@ -254,7 +257,7 @@ impl Results {
                 score.judge(&culprits[at]);
             }
         }
-        if let Some(native) = &mut self.native {
+        for native in &mut self.native {
             let place = |curve: &Curve| suite.native.workload.iter().position(|w| w.title() == curve.name);
             native.curves.retain(|curve| place(curve).is_some());
             native.curves.sort_by_key(place);
@@ -292,26 +295,20 @@ mod tests {
     }
 
     #[test]
-    fn curves_that_were_not_measured_again_stay_if_the_host_is_the_same() {
+    fn curves_that_were_not_measured_again_stay() {
         let named = |name: &str, ours| Curve { name: name.into(), ..curve(&[(1, 1.0, ours)]) };
-        let group = |curves| Group {
-            title: "t".into(),
-            source: "s".into(),
-            machine: "host".into(),
-            pinned: true,
-            curves,
-            ..Group::default()
-        };
+        let group = |curves| Group { title: "t".into(), source: "s".into(), pinned: true, curves, ..Group::default() };
         let mut results = Results::default();
-        let now = |results: &Results| {
-            let curves = &results.native.as_ref().unwrap().curves;
-            curves.iter().map(|c| (c.name.clone(), c.points[0].ours)).collect::<Vec<_>>()
+        let now = |results: &Results, at: usize| {
+            let host = &results.native[at];
+            let curves = host.curves.iter().map(|c| (c.name.clone(), c.points[0].ours));
+            (host.host().unwrap().to_owned(), curves.collect::<Vec<_>>())
         };
-        results.renew_native(group(vec![named("a", 1.0), named("b", 1.0)]), "one".into());
-        results.renew_native(group(vec![named("b", 2.0)]), "one".into());
-        assert_eq!(now(&results), [("b".into(), 2.0), ("a".into(), 1.0)]);
-        results.renew_native(group(vec![named("b", 3.0)]), "another".into());
-        assert_eq!(now(&results), [("b".into(), 3.0)]);
+        results.renew_native(group(vec![named("a", 1.0), named("b", 1.0)]), "one");
+        results.renew_native(group(vec![named("b", 2.0)]), "one");
+        results.renew_native(group(vec![named("b", 3.0)]), "another");
+        assert_eq!(now(&results, 0), ("one".into(), vec![("b".into(), 2.0), ("a".into(), 1.0)]));
+        assert_eq!(now(&results, 1), ("another".into(), vec![("b".into(), 3.0)]));
     }
 
     #[test]
