@@ -16,7 +16,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
     let counted = |groups: &[Group]| -> Vec<Point> {
         groups.iter().flat_map(|group| group.curves.iter().flat_map(|curve| curve.counted().cloned())).collect()
     };
-    let run = |without: Option<&str>| -> Result<(Vec<Point>, f64)> {
+    let run = |without: Option<&str>| -> Result<(Vec<Point>, Option<f64>)> {
         let scope = published::Scope { only: None, without, whole: false };
         let mut groups = published::measure(bench, suite, &curves, scope)?;
         groups.iter_mut().for_each(|group| group.mark(suite));
@@ -37,7 +37,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
             moved: both().count(),
             of_moved,
             lines: lines(removed, root)?,
-            time: Some(without / seconds),
+            time: without.zip(seconds).map(|(without, all)| without / all),
         })
     };
     let rows = suite.ablation.iter().map(row).collect::<Result<_>>()?;

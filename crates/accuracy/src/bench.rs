@@ -12,14 +12,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+/// What culprits are simulated on.
+pub const MACHINE: &str = corefold_machine::DEFAULT;
+
 /// What a simulated run said.
 #[derive(Deserialize, Serialize)]
 pub struct Simulated {
     pub nanoseconds: f64,
     /// What the report blames: `nothing`, or the kind of culprit.
     pub blamed: String,
-    /// What it took of the host.
-    seconds: f64,
+    /// What it took of the host; none if it is a kept result.
+    #[serde(skip)]
+    seconds: Option<f64>,
 }
 
 /// What several native runs said.
@@ -62,8 +66,8 @@ pub struct Bench {
     pub sources: PathBuf,
     place: tempfile::TempDir,
     built: AtomicUsize,
-    /// The host's time of simulated runs.
-    seconds: Mutex<f64>,
+    /// The host's time of simulated runs; none if one of them is a kept result.
+    seconds: Mutex<Option<f64>>,
     kept: Kept,
     /// Public packages are built in folders that their programs share, one at a time.
     packages: Mutex<()>,
@@ -97,26 +101,28 @@ const LONGEST: &str = "3600";
 const FLAGS: [&str; 4] = ["-O2", "-g", "-Wall", "-pthread"];
 
 impl Bench {
-    /// Simulations of former runs are in the file `kept`.
-    pub fn new(corefold: &Path, sources: &Path, kept: &Path) -> Result<Bench> {
+    /// Results are kept in the file `kept`.
+    pub fn new(corefold: &Path, sources: &Path, kept: Option<PathBuf>) -> Result<Bench> {
         let corefold = corefold.canonicalize().with_context(|| format!("no {}: make build", corefold.display()))?;
         let place = tempfile::tempdir().context("no place for temporary files")?;
         let sources = sources.to_owned();
-        let kept = Kept::open(kept, &[corefold.clone(), corefold_driver::runtime::of(&corefold)?])?;
+        // The command line and what is read of its output are this one's.
+        let this = std::env::current_exe().context("finding this executable")?;
+        let kept = Kept::open(kept, &[this, corefold.clone(), corefold_driver::runtime::of(&corefold)?])?;
         Ok(Bench {
             corefold,
             sources,
             place,
             built: AtomicUsize::new(0),
-            seconds: Mutex::default(),
+            seconds: Mutex::new(Some(0.0)),
             kept,
             packages: Mutex::default(),
         })
     }
 
-    /// What simulated runs have taken of the host since the last call.
-    pub fn take_seconds(&self) -> f64 {
-        std::mem::take(&mut *self.seconds.lock().expect("nobody panics with it"))
+    /// What simulated runs have taken of the host since the last call; none if one of them is a kept result.
+    pub fn take_seconds(&self) -> Option<f64> {
+        self.seconds.lock().expect("nobody panics with it").replace(0.0)
     }
 
     /// A place for a file of this name.
@@ -168,16 +174,18 @@ impl Bench {
         Ok((number(&output, "ns_preempted")?, time))
     }
 
-    /// Simulates it, unless that was done before.
+    /// A kept result, or a new one.
     pub fn simulated(&self, program: &Program, on: On<'_>, threads: u32, microseconds: u64) -> Result<Simulated> {
-        let machine = format!("{:?}", corefold_machine::load(on.machine)?.machine);
-        // Either a name or a file.
-        let placement = std::fs::read_to_string(on.placement).unwrap_or_else(|_| on.placement.to_owned());
-        let run = format!("{:?} {threads} threads {microseconds} us", on.without);
-        let settings = [machine.as_str(), &placement, &run];
+        let mut machine = corefold_machine::load(on.machine)?.machine;
+        corefold_machine::place(&mut machine, on.placement)?;
+        // With a placement it has the name of a file in it.
+        machine.name.clear();
+        let settings = format!("{machine:?} {:?} {threads} threads {microseconds} us", on.without);
         let simulate = || self.simulate(program, on, threads, microseconds);
-        let simulated = self.kept.or(&program.0, &settings, simulate)?;
-        *self.seconds.lock().expect("nobody panics with it") += simulated.seconds;
+        let simulated = self.kept.or_simulate(&program.0, &[&settings], simulate)?;
+        let mut sum = self.seconds.lock().expect("nobody panics with it");
+        *sum = sum.zip(simulated.seconds).map(|(sum, seconds)| sum + seconds);
+        drop(sum);
         Ok(simulated)
     }
 
@@ -191,7 +199,7 @@ impl Bench {
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let begun = Instant::now();
         let output = finish(command)?;
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = Some(begun.elapsed().as_secs_f64());
         let report: Value = serde_json::from_slice(&output.stdout)?;
         let blamed = report["finding"]["cause"].as_str().context("a report without a finding")?.to_owned();
         let _ = std::fs::remove_file(&recording);
@@ -201,26 +209,26 @@ impl Bench {
 }
 
 impl Bench {
-    /// The cause and the text of the finding on a program, from one CPU to so many; unless that was done before, where the program
-    /// `is_whole`: it has no libraries of its own.
-    pub fn headline(&self, on: (&Path, &str), is_whole: bool, cpus: u32, arguments: &str) -> Result<(String, String)> {
-        let ((program, machine), counts) = (on, format!("1,{cpus}"));
+    /// The cause and the text of the finding on a program, from one CPU to so many. `keeps`: may it be a kept result? Only of a
+    /// program without libraries of its own.
+    pub fn headline(&self, program: &Path, keeps: bool, cpus: u32, arguments: &str) -> Result<(String, String)> {
+        let counts = format!("1,{cpus}");
         let arguments = arguments.replace("{half}", &(cpus / 2).to_string());
         let simulate = || {
-            let (report, recording) = self.run(program, machine, &counts, &arguments)?;
+            let (report, recording) = self.run(program, &counts, &arguments)?;
             let _ = std::fs::remove_file(&recording);
             let finding = &report["finding"];
             let part = |key: &str| finding[key].as_str().map(String::from).context("a report without a finding");
             Ok((part("cause")?, part("text")?))
         };
-        if is_whole { self.kept.or(program, &[machine, &counts, &arguments], simulate) } else { simulate() }
+        if keeps { self.kept.or_simulate(program, &[&counts, &arguments], simulate) } else { simulate() }
     }
 
     /// The report of a program at these numbers of CPUs, and the recording.
-    pub fn run(&self, program: &Path, machine: &str, cpus: &str, arguments: &str) -> Result<(Value, PathBuf)> {
+    pub fn run(&self, program: &Path, cpus: &str, arguments: &str) -> Result<(Value, PathBuf)> {
         let recording = self.file(&format!("recording{}", self.built.fetch_add(1, Ordering::Relaxed)));
         let mut command = Command::new(&self.corefold);
-        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", machine, "--no-host-time"]);
+        command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", MACHINE, "--no-host-time"]);
         // Others run beside it: `side_by_side`.
         command
             .args(["--cpus", cpus, "--jobs", "1", "--timeout", LONGEST, "--"])

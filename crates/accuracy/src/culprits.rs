@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// The numbers of CPUs that each program is simulated with; both have to name the culprit.
 pub const CPUS: [u32; 2] = [8, 80];
-pub const MACHINE: &str = corefold_machine::DEFAULT;
 
 /// A file of `accuracy/culprits`.
 #[derive(Debug, Deserialize)]
@@ -272,19 +271,19 @@ pub fn measure_layouts(bench: &Bench, all: &[Culprit], only: Option<&str>, score
 }
 
 fn layout(bench: &Bench, culprit: &Culprit, twin: &Path, arguments: &str) -> Result<Option<Layout>> {
-    layouts::try_layouts(bench, MACHINE, &bench.copy(&culprit.file())?, twin, arguments)
+    layouts::try_layouts(bench, &bench.copy(&culprit.file())?, twin, arguments)
 }
 
 fn score(bench: &Bench, culprit: &Culprit) -> Result<Score> {
     let [(guilty, arguments), (innocent, twin_arguments)] = programs(bench, culprit)?;
-    let (mut at, is_whole) = (Vec::new(), culprit.suite.is_none());
+    let (mut at, keeps) = (Vec::new(), culprit.suite.is_none());
     for cpus in CPUS {
         // A run that fails names nothing; what it is of a twin is no acquittal.
-        let headline = match bench.headline((&guilty, MACHINE), is_whole, cpus, &arguments) {
+        let headline = match bench.headline(&guilty, keeps, cpus, &arguments) {
             Ok((_, headline)) => headline,
             Err(why) => format!("no finding: {why:#}"),
         };
-        let accused = match bench.headline((&innocent, MACHINE), is_whole, cpus, &twin_arguments) {
+        let accused = match bench.headline(&innocent, keeps, cpus, &twin_arguments) {
             Ok((cause, text)) => accusation(&cause, &text),
             Err(why) => Some(format!("no finding: {why:#}")),
         };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page's part on culprits.
+use crate::bench::MACHINE;
 use crate::bounds;
-use crate::culprits::{MACHINE, Score, Verdict};
+use crate::culprits::{Score, Verdict};
 use crate::layouts::{Layout, Patched};
 use crate::table::{row, verdict};
 use std::fmt::Write;

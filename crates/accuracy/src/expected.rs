@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn no_profile_is_this_host() {
+    fn no_profile_is_a_host() {
         let expected = of(&[&group("host: an EPYC", CodeKind::SpinLocks, false)]);
         assert!(find(&expected, Some("host: an EPYC"), CodeKind::SpinLocks, 2).is_some());
         assert!(find(&expected, Some("host"), CodeKind::SpinLocks, 2).is_none());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulations of former runs, so that one which was stopped goes on where it was: what a simulation says depends on nothing
-//! but what its key is made of.
+//! Results of simulations, kept in a file: a suite that was stopped does not simulate again what it has simulated. A result
+//! depends on nothing but what its key is made of, and the system's libraries: after an upgrade of these, delete the file.
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,15 +12,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+/// Variables that begin so reach the program, or the command.
+const VARIABLES: [&str; 4] = ["COREFOLD_", "GLIBC_", "LD_", "MALLOC_"];
+
 pub struct Kept {
-    /// The command and its runtime.
+    /// The commands and the runtime, and the environment's part.
     under_test: u64,
     all: Mutex<All>,
 }
 
 struct All {
     known: BTreeMap<u64, Value>,
-    file: File,
+    /// Where they are saved, if they are.
+    path: Option<PathBuf>,
+    file: Option<File>,
 }
 
 /// A line of the file.
@@ -31,28 +36,26 @@ struct Line {
 }
 
 impl Kept {
-    /// `file` is made if there is none. Of `under_test` all bytes count.
-    pub fn open(file: &Path, under_test: &[PathBuf]) -> Result<Kept> {
+    /// Those in the file at `path`, if there is one; without a path, what is simulated is not kept. Of `under_test` all bytes
+    /// count.
+    pub fn open(path: Option<PathBuf>, under_test: &[PathBuf]) -> Result<Kept> {
         let mut hasher = DefaultHasher::new();
         for path in under_test {
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.hash(&mut hasher);
         }
-        let written = || {
-            std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            let mut file = File::options().append(true).create(true).open(file)?;
-            // The last line may have been cut off.
-            file.write_all(b"\n")?;
-            Ok::<_, std::io::Error>((text, file))
-        };
-        let (text, file) = written().with_context(|| format!("cannot write {}", file.display()))?;
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let reaches = |name: &str| VARIABLES.iter().any(|begins| name.starts_with(begins));
+        let variables: BTreeMap<_, _> =
+            std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(reaches)).collect();
+        variables.hash(&mut hasher);
+        let bytes = path.as_ref().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        // Whatever has been cut off is no line.
+        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
         let known = lines.map(|Line { key, value }| (key, value)).collect();
-        Ok(Kept { under_test: hasher.finish(), all: Mutex::new(All { known, file }) })
+        Ok(Kept { under_test: hasher.finish(), all: Mutex::new(All { known, path, file: None }) })
     }
 
-    /// What `simulate` says of this program with these settings, or has said before.
-    pub fn or<T: Serialize + DeserializeOwned>(
+    /// The kept result for this program with these settings; else what `simulate` returns, which is kept from now on.
+    pub fn or_simulate<T: Serialize + DeserializeOwned>(
         &self,
         program: &Path,
         settings: &[&str],
@@ -68,11 +71,31 @@ impl Kept {
         }
         let result = simulate()?;
         let value = serde_json::to_value(&result)?;
-        let line = serde_json::to_string(&Line { key, value: value.clone() })? + "\n";
-        let mut all = self.all.lock().expect("nobody panics with it");
-        all.file.write_all(line.as_bytes()).context("cannot keep a result")?;
-        all.known.insert(key, value);
+        self.all.lock().expect("nobody panics with it").add(Line { key, value })?;
         Ok(result)
+    }
+}
+
+impl All {
+    fn add(&mut self, line: Line) -> Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        // On a line of its own, also where the last was cut off.
+        let text = format!("\n{}\n", serde_json::to_string(&line)?);
+        let open = || {
+            std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            File::options().append(true).create(true).open(path)
+        };
+        let file = match self.file.take() {
+            Some(file) => Ok(file),
+            None => open(),
+        };
+        // The result is right without.
+        match file.and_then(|mut file| file.write_all(text.as_bytes()).map(|()| file)) {
+            Ok(file) => self.file = Some(file),
+            Err(why) => eprintln!("warning: cannot keep a result in {}: {why}", path.display()),
+        }
+        self.known.insert(line.key, line.value);
+        Ok(())
     }
 }
 
@@ -84,8 +107,11 @@ mod tests {
     fn a_simulation_is_done_once_for_the_same_input() {
         let place = tempfile::tempdir().unwrap();
         let [file, command, program] = ["kept", "command", "program"].map(|name| place.path().join(name));
-        let open = || Kept::open(&file, std::slice::from_ref(&command)).unwrap();
-        let says = |kept: &Kept, settings: &[&str], value: f64| kept.or(&program, settings, || Ok(value)).unwrap();
+        let open = || Kept::open(Some(file.clone()), std::slice::from_ref(&command)).unwrap();
+        let says = |kept: &Kept, settings: &[&str], value: f64| {
+            let simulate = || Ok((value, "2.0×".to_owned()));
+            kept.or_simulate(&program, settings, simulate).unwrap().0
+        };
         std::fs::write(&command, "one").unwrap();
         std::fs::write(&program, "a").unwrap();
         let kept = open();
@@ -93,9 +119,10 @@ mod tests {
         assert_eq!(says(&kept, &["2 CPUs"], 9.0), 1.5);
         assert_eq!(says(&kept, &["4 CPUs"], 2.5), 2.5);
 
-        // Stopped within a line.
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, &text[..text.len() - 4]).unwrap();
+        // Stopped within a line, and within its letter of two bytes: `×"]}` is its end.
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..bytes.len() - 5]).unwrap();
+        assert!(String::from_utf8(std::fs::read(&file).unwrap()).is_err());
         let kept = open();
         assert_eq!(says(&kept, &["2 CPUs"], 9.0), 1.5);
         assert_eq!(says(&kept, &["4 CPUs"], 3.5), 3.5);
@@ -113,8 +140,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let program = place.path().join("program");
         std::fs::write(&program, "a").unwrap();
-        let kept = Kept::open(&place.path().join("kept"), &[]).unwrap();
-        assert!(kept.or(&program, &[], || anyhow::bail!("no") as Result<f64>).is_err());
-        assert_eq!(kept.or(&program, &[], || Ok(1.0)).unwrap(), 1.0);
+        let kept = Kept::open(None, &[]).unwrap();
+        assert!(kept.or_simulate(&program, &[], || anyhow::bail!("no") as Result<f64>).is_err());
+        assert_eq!(kept.or_simulate(&program, &[], || Ok(1.0)).unwrap(), 1.0);
     }
 }

@@ -62,10 +62,10 @@ impl Layout {
 }
 
 /// Tries layouts for the program, which its patch changes; none is `None`.
-pub fn try_layouts(bench: &Bench, machine: &str, copy: &Copy, twin: &Path, arguments: &str) -> Result<Option<Layout>> {
-    let (before, recording) = bench.run(&copy.program, machine, CPUS, arguments)?;
+pub fn try_layouts(bench: &Bench, copy: &Copy, twin: &Path, arguments: &str) -> Result<Option<Layout>> {
+    let (before, recording) = bench.run(&copy.program, CPUS, arguments)?;
     let found = bench.fix(&recording, copy)?;
-    let (after, its_recording) = bench.run(twin, machine, CPUS, arguments)?;
+    let (after, its_recording) = bench.run(twin, CPUS, arguments)?;
     for file in [recording, its_recording] {
         let _ = std::fs::remove_file(file);
     }

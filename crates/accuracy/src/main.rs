@@ -37,7 +37,8 @@ use suite::Suite;
     corefold-accuracy --suite native             this host only\n  \
     corefold-accuracy --suite layouts            what `corefold fix` removes of false sharing\n  \
     corefold-accuracy --suite published --only skl --keep\n\n\
-    What was simulated is kept in target/accuracy.simulated: a run that was stopped goes on where it was.")]
+Published points and culprits of this repository are not simulated again after a run that was stopped:\n  \
+    their results are in target/accuracy.simulated.")]
 struct Arguments {
     #[arg(long, value_enum, default_value = "all")]
     suite: Which,
@@ -124,13 +125,14 @@ fn main() -> Result<()> {
 
 /// Where results go that miss a bound which was reached, in the checkout.
 const REFUSED: &str = "target/accuracy.json";
-/// Where simulations are kept from run to run: one that was stopped goes on.
+/// Where results of simulations are kept, in the checkout.
 const KEPT: &str = "target/accuracy.simulated";
 
 fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, results: &mut Results) -> Result<()> {
     let only = arguments.only.as_deref();
     let scope = published::Scope { only, without: None, whole: true };
-    let bench = bench::Bench::new(&arguments.corefold, &root.join("accuracy"), &root.join(KEPT))?;
+    let bench =
+        bench::Bench::new(&arguments.corefold, &root.join("accuracy"), (!arguments.keep).then(|| root.join(KEPT)))?;
     if matches!(arguments.suite, Which::All | Which::Both | Which::Native) {
         results.renew_native(native::measure(&bench, suite, only)?, &host());
     }
@@ -159,7 +161,11 @@ fn measure(arguments: &Arguments, suite: &Suite, list: &[Culprit], root: &Path, 
 /// The processor, as the kernel names it.
 fn host() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'));
+        line.map_or("unknown", str::trim)
+    };
     let count = text.lines().filter(|line| line.starts_with("processor")).count();
-    format!("{}, {count} CPUs", name.map_or("unknown", |(_, name)| name.trim()))
+    // Hypervisors give several generations one name.
+    format!("{}, family {} model {}, {count} CPUs", value("model name"), value("cpu family"), value("model"))
 }

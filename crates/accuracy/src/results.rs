@@ -262,6 +262,7 @@ impl Results {
             native.curves.retain(|curve| place(curve).is_some());
             native.curves.sort_by_key(place);
         }
+        self.native.retain(|host| !host.curves.is_empty());
         for group in self.native.iter_mut().chain(&mut self.published) {
             group.mark(suite);
         }

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use corefold_machine::{Builtin, Machine, Moves, Origin, Profile, WRONG_BY, builtin, load};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 
 /// Of `accuracy/native`: private, shared, contended, blocking, and streaming.
 const PROGRAMS: [&str; 6] =
@@ -32,16 +31,16 @@ pub fn measure(bench: &Bench, root: &Path, only: Option<&str>) -> Result<()> {
     let build = |name| Ok((name, bench.build_simulated(&format!("native/{name}.c"), &[])?));
     let programs = PROGRAMS.map(build).into_iter().collect::<Result<Vec<_>>>()?;
     let chosen: Vec<_> = builtin().iter().filter(|known| only.is_none_or(|only| known.name.contains(only))).collect();
-    let found = Mutex::new(found);
     let work = |known: &&Builtin| {
         let text = std::fs::read_to_string(root.join(format!("machines/{}.toml", known.name)))?;
-        let moves = of(bench, &load(known.name)?, &text, &programs)?;
-        let mut found = found.lock().expect("nobody panics with it");
-        found.insert(known.name.into(), moves);
-        Ok(std::fs::write(&file, serde_json::to_string_pretty(&*found)? + "\n")?)
+        Ok((known.name.into(), of(bench, &load(known.name)?, &text, &programs)?))
     };
     let progress = Progress::of("sensitivity", chosen.len());
-    side_by_side(progress, &chosen, |known| known.name.to_owned(), work).into_iter().collect()
+    for moves in side_by_side(progress, &chosen, |known| known.name.to_owned(), work) {
+        found.extend([moves?]);
+    }
+    // At the end only: the command has this file in it, and what is kept is for the command as it was.
+    Ok(std::fs::write(&file, serde_json::to_string_pretty(&found)? + "\n")?)
 }
 
 /// The CPUs of a run, as a file of a placement has them: cores of one socket, a few of the next, and second hardware threads of a
