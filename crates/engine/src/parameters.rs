@@ -2,6 +2,7 @@
 //! What the runner has told this process.
 use crate::sys;
 use core::ffi::CStr;
+use corefold_launch::CONFIG_VARIABLE;
 
 /// What the runner wants; none where nothing is to be simulated.
 pub fn launch() -> Option<corefold_launch::Launch> {
@@ -13,18 +14,8 @@ pub fn launch() -> Option<corefold_launch::Launch> {
 
 /// Path of the launch file; none where nothing is to be simulated. Then threads are real ones: nothing is allocated here.
 pub fn launch_path() -> Option<&'static CStr> {
-    // SAFETY: a terminated string; the environment does not change here.
-    let value = unsafe { libc::getenv(NAME.as_ptr().cast()) };
+    // SAFETY: the environment does not change here.
+    let value = unsafe { libc::getenv(CONFIG_VARIABLE.as_ptr()) };
     // SAFETY: getenv's result is a terminated string.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
-
-/// The variable's name, with its final zero byte.
-const NAME: [u8; corefold_launch::CONFIG_VARIABLE.len() + 1] = {
-    let (mut name, mut at) = ([0; corefold_launch::CONFIG_VARIABLE.len() + 1], 0);
-    while at < corefold_launch::CONFIG_VARIABLE.len() {
-        name[at] = corefold_launch::CONFIG_VARIABLE.as_bytes()[at];
-        at += 1;
-    }
-    name
-};

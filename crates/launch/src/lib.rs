@@ -11,12 +11,13 @@ extern crate alloc;
 mod relayout;
 
 use alloc::{string::String, vec::Vec};
+use core::ffi::CStr;
 use corefold_model::Machine;
 pub use relayout::{Objects, Part, Relayout};
 use serde::{Deserialize, Serialize};
 
 /// Path of the file that holds the encoded [`Launch`].
-pub const CONFIG_VARIABLE: &str = "COREFOLD_LAUNCH";
+pub const CONFIG_VARIABLE: &CStr = c"COREFOLD_LAUNCH";
 /// File name of the runtime.
 pub const RUNTIME: &str = "libcorefold_rt.so";
 /// The soft and hard stack limit (bytes) that every run starts with: the kernel places mappings by it.

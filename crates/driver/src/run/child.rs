@@ -77,7 +77,7 @@ impl Launched<'_> {
             .with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = Command::new(self.program);
         command.arg0(&options.program).args(options.args.iter().map(|a| with_cpus(a, launch.cpus)));
-        command.env(CONFIG_VARIABLE, &config).env("LD_BIND_NOW", "1");
+        command.env(OsStr::from_bytes(CONFIG_VARIABLE.to_bytes()), &config).env("LD_BIND_NOW", "1");
         let libraries: Vec<&Path> = [self.runtime].into_iter().chain(self.placeholders.iter().map(|p| &**p)).collect();
         command.envs(OPENMP);
         command.envs(preload::variables(&libraries)?);
