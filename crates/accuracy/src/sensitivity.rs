@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 use crate::statistics::factor;
 use anyhow::{Context, Result};
-use corefold_machine::{Builtin, Machine, Moves, Origin, Profile, WRONG_BY, builtin, load};
+use corefold_machine::{Builtin, Machine, Moves, Origin, Profile, WRONG_BY, builtin, load, place};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -74,8 +74,9 @@ fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]
             let Some(changed) = changed(text, &fact.key, value) else { continue };
             std::fs::write(&file, changed)?;
             let path = file.display().to_string();
-            // Some make no machine: a number of cores that does not divide, more than a whole.
-            if load(&path).is_err() {
+            // Some make no machine, such as a number of cores that does not divide, or one without all of these CPUs.
+            let Ok(mut other) = load(&path) else { continue };
+            if place(&mut other.machine, &placement).is_err() {
                 continue;
             }
             tried = true;
