@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::side_by_side::side_by_side;
 use crate::statistics::factor;
 use anyhow::{Context, Result};
-use corefold_machine::{Builtin, Machine, Moves, Origin, Profile, WRONG_BY, builtin, load, place};
+use corefold_machine::{Builtin, Machine, Moves, NOT_TRIED, Origin, Profile, WRONG_BY, builtin, load, place};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -87,9 +87,10 @@ fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]
                 }
             }
         }
-        if tried {
-            moves.insert(fact.key.clone(), most);
+        if !tried {
+            most.of = NOT_TRIED.into();
         }
+        moves.insert(fact.key.clone(), most);
     }
     Ok(moves)
 }

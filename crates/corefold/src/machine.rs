@@ -6,7 +6,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use corefold_driver::exit;
 use corefold_driver::save::Output;
-use corefold_machine::{Fact, Machine, Moves, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without};
+use corefold_machine::{
+    Fact, Machine, Moves, NOT_TRIED, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -112,6 +114,7 @@ fn moves(profile: &Profile) -> Result<String> {
     for (fact, moves) in facts {
         let moved = match moves {
             None => "not measured".into(),
+            Some(moves) if moves.of == NOT_TRIED => NOT_TRIED.into(),
             Some(moves) if moves.percent == 0.0 => "none of the programs depends on it".into(),
             Some(moves) if moves.percent < 0.5 => "under 0.5 %".into(),
             Some(moves) => format!("{:>4.0} %  {}", moves.percent, moves.of),
