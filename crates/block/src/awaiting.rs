@@ -31,7 +31,7 @@ impl Awaiting {
         let mut longest = 0;
         for op in &Path::hooked(&walk(code, head).steps, core).ops {
             let latest = |set: Set| set.iter().filter_map(|place| waits[usize::from(place)]).max();
-            let done = latest(op.reads.union(op.address)).map(|since| since + latency(op));
+            let done = latest(op.reads.union(op.address)).map(|since| since + latency(op, core));
             longest = longest.max(done.filter(|_| computes(op)).unwrap_or(0));
             op.writes.iter().for_each(|place| waits[usize::from(place)] = done);
         }
@@ -46,9 +46,9 @@ fn computes(op: &Op) -> bool {
     !matches!(op.kind, Kind::Branch { .. }) && !op.writes.without(Set::one(FLAGS)).is_empty()
 }
 
-fn latency(op: &Op) -> u32 {
+fn latency(op: &Op, core: &Core) -> u32 {
     match op.kind {
         Kind::Branch { .. } | Kind::Copy | Kind::Call | Kind::Hook(_) => 0,
-        Kind::Pure | Kind::Effect => u32::from(op.timing.latency + op.load_latency()),
+        Kind::Pure | Kind::Effect => u32::from(op.timing.latency) + if op.load.is_some() { core.load } else { 0 },
     }
 }

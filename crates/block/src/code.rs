@@ -94,10 +94,16 @@ pub struct Core {
     pub rmw: u32,
     /// A full fence that no hook replaces.
     pub fence: u32,
+    /// From an address until a load that hits the first level has its value.
+    pub load: u32,
     /// From a store until a load of the same word has what it stored.
     pub forward: u32,
     /// The same where both name the word by a register and a constant, which some cores recognise early.
     pub renamed: u32,
+    /// The same where both name it by a register and an index.
+    pub renamed_indexed: u32,
+    /// At least this, however they name it, where two instructions of a loop store to the word.
+    pub renamed_twice: u32,
     /// From the end of a locked operation until a load of its word has its value: it is not forwarded.
     pub reload: u32,
     /// For how long it issues at full width until its reorder buffer is full; 0 if that is not known.

@@ -3,7 +3,6 @@
 //! slower than its issue slots. What it adds is spread over the blocks of the loop.
 use crate::before::before;
 use crate::cas_retry::{goes_on_failing, taken_on_success};
-use crate::latency::LOAD;
 use crate::op::TICKS;
 use crate::path::Path;
 use crate::retry_loop::is_retry_loop;
@@ -134,7 +133,7 @@ fn by_itself(place: Place, block: &Walk, outer: &[Route], flat: u64, spins: bool
     }
     // Each read of a spin waits for its value: iterations after the one that ends it do not count.
     let branches = if calls(&block.steps) { 1 } else { Path::hooked(&block.steps, core).taken_branches() };
-    let least = if spins { TICKS * u64::from(LOAD) } else { pipeline::taking(branches, core) };
+    let least = if spins { TICKS * u64::from(core.load) } else { pipeline::taking(branches, core) };
     let endless = flat.max(settled.ticks).max(least);
     // How much of the next iteration overlaps with the callee is not known.
     let followed: Vec<&Route> = outer.iter().filter(|route| !calls(&route.steps)).collect();
@@ -160,9 +159,9 @@ fn nested(block: &Walk, rounds: u64, outer: &Route, flat: u64, endless: u64, cor
     (flat * simulated + beyond).saturating_sub(short) / rounds + endless * (rounds - simulated) / rounds
 }
 
-/// A core that recognises the word of a store early does so where one instruction stores to it. Where two of a loop
-/// do, on whatever way round, it mostly does not (measured on Golden Cove: a counter that one more store sets to zero
-/// each 32 rounds takes four times as long).
+/// Some cores that recognise the word of a store early do so only where one instruction stores to it, and not where two
+/// of a loop do, on whatever way round (Golden Cove: a counter that one more store sets to zero each 32 rounds takes four
+/// times as long. On Zen 4 it takes as long as without that store).
 fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
     let mut stores: Vec<(Address, u64)> = Vec::new();
     for route in loops {
@@ -170,7 +169,11 @@ fn without_renaming_of_two(loops: &[Route], core: &Core) -> Core {
         stores.extend(ops.iter().filter_map(|op| Some((op.store?, op.instruction.ip()))));
     }
     let twice = |(at, ip): &(Address, u64)| stores.iter().any(|(other, by)| other == at && by != ip);
-    if stores.iter().any(twice) { Core { renamed: core.forward, ..*core } } else { *core }
+    if !stores.iter().any(twice) {
+        return *core;
+    }
+    let [renamed, renamed_indexed] = [core.renamed, core.renamed_indexed].map(|early| early.max(core.renamed_twice));
+    Core { renamed, renamed_indexed, ..*core }
 }
 
 /// What the first block, whose issue slots alone take `flat`, takes of a round, in the mean of the paths round.

@@ -4,9 +4,6 @@
 use crate::Core;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// A load that hits the first-level cache: 5 with an indexed address, 4 to 5 otherwise.
-pub const LOAD: u16 = 5;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Cycles from operands to result.

@@ -3,7 +3,7 @@
 use crate::instruction::{
     access, address_registers, is_plain_move, is_transfer, is_zeroing, moves_stack, op_reads, partial, step, unissued,
 };
-use crate::latency::{LOAD, Timing, timing, unlocked};
+use crate::latency::{Timing, timing, unlocked};
 use crate::set::{FLAGS, Place, Set, place};
 use crate::values::{Address, Value, Values};
 use crate::{Core, Hook};
@@ -360,10 +360,5 @@ impl Op {
     pub fn leave_out(&mut self) {
         self.timing.slots = 0;
         self.instructions = 0;
-    }
-
-    /// Cycles from the address being known to the loaded value being there.
-    pub fn load_latency(&self) -> u16 {
-        if self.load.is_some() { LOAD } else { 0 }
     }
 }

@@ -167,6 +167,7 @@ impl Pipeline {
             let handing_on = match op.locked {
                 Some(_) => self.core.reload,
                 None if address.is_direct() => self.core.renamed,
+                None if address.is_indexed() => self.core.renamed_indexed,
                 None => self.core.forward,
             };
             self.written.insert(address, Ready { at: ready.at + u64::from(handing_on) * TICKS, ..ready });
@@ -208,7 +209,7 @@ impl Pipeline {
         }
         if let Some(address) = op.load {
             let mut loaded = self.latest(op.address, issue);
-            loaded.at += u64::from(op.load_latency()) * TICKS;
+            loaded.at += u64::from(self.core.load) * TICKS;
             let written = self.written.get(&address).copied().unwrap_or_default();
             start = start.max(loaded).max(written);
         }

@@ -37,6 +37,11 @@ impl Address {
     pub fn is_direct(&self) -> bool {
         (self.base != NOTHING && self.index == NOTHING) || self.index == SEGMENT
     }
+
+    /// An index, and whatever else.
+    pub fn is_indexed(&self) -> bool {
+        self.index != NOTHING && self.index != SEGMENT
+    }
 }
 
 /// The stack pointer's root is its own number, as is every register's at first.

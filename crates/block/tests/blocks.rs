@@ -106,7 +106,32 @@ fn what_was_just_stored_is_there_as_soon_as_the_machine_says() {
     let (direct, indexed) = (&[0x48, 0x83, 0x03, 0x01][..], &[0x4a, 0x83, 0x04, 0xe3, 0x01][..]);
     assert_eq!(round(direct, |_| {}), 6.0);
     assert_eq!(round(direct, |core| (core.forward, core.renamed) = (8, 0)), 1.0);
-    assert_eq!(round(indexed, |core| (core.forward, core.renamed) = (8, 0)), 9.0);
+    assert_eq!(round(indexed, |core| (core.forward, core.renamed, core.renamed_indexed) = (8, 0, 8)), 9.0);
+    assert_eq!(round(indexed, |core| (core.forward, core.renamed, core.renamed_indexed) = (8, 8, 0)), 1.0);
+}
+
+#[test]
+fn where_two_stores_are_to_a_word_a_core_may_not_recognise_it_early() {
+    // A loop of add qword [rbx], 1; behind it a block of mov qword [rbx], 0 and back. The same with [rbp].
+    let head = Bytes::new().call(BLOCK);
+    let place = Place { head: START + head.0.len() as u64, returns_to: None, trip_count: Some(32) };
+    let inner = head.then(&[0x48, 0x83, 0x03, 0x01, 0x75, 0xf5]).call(BLOCK);
+    let (same, other) = (&[0x48, 0xc7, 0x03, 0, 0, 0, 0][..], &[0x48, 0xc7, 0x45, 0, 0, 0, 0, 0][..]);
+    let of = |store: &[u8], renamed_twice| {
+        let core = Core { forward: 8, renamed: 0, renamed_twice, ..CORE };
+        let outer = Bytes(inner.0.clone()).then(store);
+        let back = (outer.0.len() as u8 + 2).wrapping_neg();
+        cost_at(&outer.then(&[0xeb, back]), place, &core).cost.cycles()
+    };
+    assert_eq!([of(same, 0), of(other, 8)], [1.0, 1.0]);
+    assert!(of(same, 8) > 2.0, "{}", of(same, 8));
+}
+
+#[test]
+fn a_load_takes_what_the_machine_says() {
+    // mov rbx, [rbx]
+    let chase = &[0x48, 0x8b, 0x1b][..];
+    assert_eq!([4, 5].map(|cycles| round(chase, |core| core.load = cycles)), [4.0, 5.0]);
 }
 
 /// What a round of `add qword ptr [register], 1` takes behind `ahead`, on a core that recognises such words early.

@@ -40,10 +40,24 @@ repeated! {
     stores "mov [{at}], rcx";
     /// Each loads what the last one stored.
     additions "add qword ptr [{at}], 1";
+    /// As that, by a register and an index.
+    indexed_additions "add qword ptr [{at} + rax * 8 - 8], 1";
     /// As that, by an address that a core does not recognise while it renames registers.
-    indexed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
+    renewed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
+    /// Each gives the next one's index: zero.
+    loads "mov rcx, [{at} + rcx]";
     /// The load gets what the locked operation before it wrote; the next of these waits for the load.
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
+}
+
+/// A word counts up to 32, and begins anew by a store of its own: so many counts.
+pub fn counts(at: &mut [u64; 8]) {
+    // SAFETY: changes the first of the words, and two registers.
+    unsafe {
+        asm!("2: mov {c}, [{at}]", "add {c}, 1", "mov [{at}], {c}", "cmp {c}, 32", "jne 3f", "mov qword ptr [{at}], 0",
+            "3: dec {n}", "jnz 2b", at = in(reg) at.as_mut_ptr(), c = out(reg) _, n = inout(reg) REPEATS => _,
+            options(nostack))
+    };
 }
 
 /// Jumps that are all taken, each to code of its own, twenty a round: few enough for the fastest part of a branch

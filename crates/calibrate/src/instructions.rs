@@ -28,12 +28,13 @@ pub fn figures() -> Vec<Figure> {
             pick: Pick::Most,
             ..Figure::alone("core.width", "count", width, "nops per cycle")
         },
-        alone("core.rmw", asm::fetch_add, "lock xadd on a line that the CPU owns"),
-        alone(ADDED, asm::lock_add, "on a line that the CPU owns"),
+        alone("core.rmw", asm::lock_add, "lock add on a line that the CPU owns"),
+        alone(EXCHANGED_ADDED, asm::fetch_add, "on a line that the CPU owns"),
         alone("xchg", asm::exchange, "on a line that the CPU owns"),
         alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
         alone("core.fence", asm::mfence, "mfence with nothing to wait for"),
         alone("core.pause", asm::pause, "pause"),
+        alone("core.load", asm::loads, "loads that hit the first level, each of which has the next one's index"),
         alone("core.taken_branch", asm::jumps, "jumps, twenty in a loop"),
     ];
     figures.extend(branches());
@@ -65,20 +66,22 @@ fn branches() -> [Figure; 2] {
 
 /// What a load waits for that wants what was just written: beyond an addition's one cycle. And a locked operation with
 /// such a load.
-fn written() -> [Figure; 3] {
+fn written() -> [Figure; 5] {
     let beyond = |f: fn(&mut [u64; 8])| each(ROUNDS, f).map(|c| (c - 1.0).max(0.0));
     let figure = |key, spread, how| Figure::alone(key, "cycles", spread, how);
-    let how = "repeated additions to one word of memory, addressed by an index, less the addition itself";
+    let how = "repeated additions to one word of memory, each by a register of its own, less the addition itself";
     [
-        figure("core.forward", beyond(asm::indexed_additions), how),
-        figure("core.renamed", beyond(asm::additions), "the same by a register alone"),
+        figure("core.forward", beyond(asm::renewed_additions), how),
+        figure("core.renamed", beyond(asm::additions), "the same by one register"),
+        figure("core.renamed_indexed", beyond(asm::indexed_additions), "the same by a register and an index"),
+        figure("core.renamed_twice", beyond(asm::counts), "the same with a second store to the word each 32 rounds"),
         figure(RELOADED, each(ROUNDS, asm::reloads), "with a load of the word that it has just changed"),
     ]
 }
 
 const KNOWN: &str = "branch, known";
 const ON_CHANCE: &str = "branch, on chance";
-const ADDED: &str = "lock add";
+pub const EXCHANGED_ADDED: &str = "lock xadd";
 const RELOADED: &str = "lock add, loaded";
 pub const LOADED: &str = "cache.l2_line";
 pub const STORED: &str = "line of the second level, stored";
@@ -86,7 +89,7 @@ pub const STORED: &str = "line of the second level, stored";
 /// What is so many times the difference of two figures: each is that of its own best pass.
 const DIFFERENCES: [(&str, f64, &str, &str, &str); 3] = [
     ("core.mispredict", 2.0, ON_CHANCE, KNOWN, "branches on random bits, less known ones: half are mispredicted"),
-    ("core.reload", 1.0, RELOADED, ADDED, "a load of a word that lock add has just changed, less the lock add"),
+    ("core.reload", 1.0, RELOADED, "core.rmw", "a load of a word that lock add has just changed, less the lock add"),
     ("cache.l2_line_stored", 1.0, STORED, LOADED, "stores in place of these loads, less a line on its way back"),
 ];
 

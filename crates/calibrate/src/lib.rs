@@ -220,10 +220,11 @@ fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
 /// time from owner to owner; the rest of a transfer is the request's. An owner that finishes one operation only has the
 /// snoop right behind the data: then both go by way of the home, and the snoop takes half as long as the data.
 fn split(figures: &mut Vec<Figure>) {
+    // The operation that is contended in these measurements is this one.
     let of = |key: &str| figure::value(figures, key);
     let transfer = NEAREST.into_iter().find_map(of);
     let (Some(transfer), Some(rmw), Some(each), Some(kept)) =
-        (transfer, of("core.rmw"), of("contended add"), of("operations kept"))
+        (transfer, of(instructions::EXCHANGED_ADDED), of("contended add"), of("operations kept"))
     else {
         return;
     };

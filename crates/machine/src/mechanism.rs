@@ -79,7 +79,10 @@ pub static MECHANISMS: [Mechanism; 17] = [
     Mechanism {
         name: "forwarding",
         without: "a load has what was just stored to its word as soon as it would have any other",
-        leave_out: |m| (m.core.forward, m.core.renamed, m.core.reload) = (0, 0, 0),
+        leave_out: |m| {
+            (m.core.forward, m.core.reload) = (0, 0);
+            (m.core.renamed, m.core.renamed_indexed, m.core.renamed_twice) = (0, 0, 0);
+        },
     },
     Mechanism {
         name: "scheduler",

@@ -102,10 +102,16 @@ pub struct Core {
     pub split_lock: u32,
     /// Cycles from the end of one until a load of its word has the value.
     pub reload: u32,
+    /// Cycles of a load that hits the first level.
+    pub load: u32,
     /// Cycles from a plain store until a load of its word has the value.
     pub forward: u32,
     /// The same where both name the word by a register and a constant.
     pub renamed: u32,
+    /// The same where both name the word by a register and an index.
+    pub renamed_indexed: u32,
+    /// At least this where two instructions of a loop store to the word.
+    pub renamed_twice: u32,
     /// Cycles of `mfence` with nothing to drain.
     pub fence: u32,
     /// The instruction `mfence` also waits for the results of all earlier instructions, and later ones for it.

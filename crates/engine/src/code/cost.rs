@@ -29,8 +29,11 @@ pub fn core() -> Core {
         pause,
         rmw,
         fence,
+        load,
         forward,
         renamed,
+        renamed_indexed,
+        renamed_twice,
         reload,
         window,
         scheduler,
@@ -38,7 +41,22 @@ pub fn core() -> Core {
         taken_branch,
         ..
     } = launch().machine.core;
-    Core { width: width.max(1), pause, rmw, fence, forward, renamed, reload, window, scheduler, chains, taken_branch }
+    Core {
+        width: width.max(1),
+        pause,
+        rmw,
+        fence,
+        load,
+        forward,
+        renamed,
+        renamed_indexed,
+        renamed_twice,
+        reload,
+        window,
+        scheduler,
+        chains,
+        taken_branch,
+    }
 }
 
 /// Ticks of the block with a core of its own in the low half, beside a busy sibling in the high one.
