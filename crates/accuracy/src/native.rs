@@ -7,12 +7,16 @@ use crate::suite::{Suite, Workload};
 use anyhow::{Context, Result};
 use corefold_calibrate::Measuring;
 use corefold_calibrate::passes::{MOST_STOLEN, PASSES, take};
+use std::time::Duration;
 
 /// Numbers of threads.
 const THREADS: [u32; 2] = [1, 2];
 
 /// Passes at most, where the hypervisor takes its share of most of them.
 const MOST_PASSES: usize = 12;
+
+/// For how long it waits, in all, where a hypervisor moves CPUs, for them to be as far apart as usual.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A workload, built in both ways.
 struct Candidate<'a> {
@@ -21,7 +25,7 @@ struct Candidate<'a> {
     hooked: Program,
 }
 
-/// Of the trials of a workload, by number of threads: nanoseconds, or cycles of what a CPU does alone.
+/// Nanoseconds, or cycles of what a CPU does alone.
 type Times = [Vec<f64>; THREADS.len()];
 
 impl Candidate<'_> {
@@ -36,11 +40,15 @@ impl Candidate<'_> {
         threads == 1 || self.workload.private
     }
 
-    fn trials(&self, bench: &Bench, suite: &Suite) -> Result<Times> {
+    /// Trials of two CPUs that were not as far apart as usual do not count.
+    fn trials(&self, bench: &Bench, suite: &Suite, measuring: &Measuring) -> Result<Times> {
         let mut times = Times::default();
         for (times, threads) in times.iter_mut().zip(THREADS) {
+            let alone = self.alone(threads);
+            let trial = || bench.native(&self.plain, threads, suite.native.microseconds, alone);
             for _ in 0..suite.native.trials.div_ceil(PASSES) {
-                times.push(bench.native(&self.plain, threads, suite.native.microseconds, self.alone(threads))?);
+                let (time, counts) = if alone { (trial(), true) } else { measuring.together(trial) };
+                times.extend(counts.then_some(time?));
             }
         }
         Ok(times)
@@ -74,10 +82,10 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let build = |workload| Candidate::build(bench, workload);
     let candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
     let mut progress = Progress::of("native", PASSES + candidates.len());
-    let measuring = Measuring::begin()?;
+    let measuring = Measuring::begin(PATIENCE)?;
     let passes = take(MOST_PASSES, |number| {
         progress.step(&format!("calibration, and trials of all, pass {number}"));
-        let trials = |candidate: &Candidate| candidate.trials(bench, suite);
+        let trials = |candidate: &Candidate| candidate.trials(bench, suite, &measuring);
         Ok((measuring.pass()?, candidates.iter().map(trials).collect::<Result<Vec<Times>>>()?))
     })?;
     let profile = bench.file("host.toml");
@@ -105,7 +113,8 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let title = "Small programs, native".into();
     let source = format!(
         "Measured in the same run, after calibrating the host, in {PASSES} passes: of {} made, those with the least CPU \
-         time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. Workloads without \
+         time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. A trial of two \
+         threads counts if their CPUs were as far apart before it and after as when the measurements began. Workloads without \
          sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
         passes.taken,
         100.0 * passes.stolen,

@@ -44,8 +44,6 @@ repeated! {
     indexed_additions "add qword ptr [{at} + rax * 8 - 8], 1";
     /// As that, by an address that a core does not recognise while it renames registers.
     renewed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
-    /// Each gives the next one's index: zero.
-    loads "mov rcx, [{at} + rcx]";
     /// The load gets what the locked operation before it wrote; the next of these waits for the load.
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
 }
@@ -91,6 +89,16 @@ pub fn multiplications(rounds: u64) {
     unsafe {
         asm!("2:", ".rept 20", "imul {a}, {a}", ".endr", "dec {n}", "jnz 2b", a = inout(reg) 1u64 => _,
             n = inout(reg) rounds => _, options(nostack, nomem))
+    };
+}
+
+/// Loads of a word that is zero, twenty a round, of which each has the next one's index.
+#[inline(never)]
+pub fn loads(zero: &u64, rounds: u64) {
+    // SAFETY: reads a word of ours.
+    unsafe {
+        asm!("2:", ".rept 20", "mov {a}, [{at} + {a}]", ".endr", "dec {n}", "jnz 2b", a = inout(reg) 0u64 => _,
+            at = in(reg) zero, n = inout(reg) rounds => _, options(nostack, readonly))
     };
 }
 

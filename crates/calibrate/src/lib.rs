@@ -6,6 +6,7 @@
 mod asm;
 mod chance;
 mod clock;
+mod distance;
 mod figure;
 mod instructions;
 mod pairs;
@@ -20,7 +21,9 @@ pub use text::{number, spread};
 
 use anyhow::{Result, anyhow, bail};
 use clock::Clock;
+use distance::Distance;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 use topology::{Topology, pin};
 
 pub struct Calibration {
@@ -36,8 +39,11 @@ const NOISY: f64 = 0.25;
 /// Passes at most, where nobody says how many: they take more than three seconds each.
 pub const MOST_PASSES: NonZeroUsize = NonZeroUsize::new(14).unwrap();
 
+/// For how long a calibration waits, where a hypervisor moves CPUs, for them to be as far apart as usual.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub fn calibrate(most_passes: NonZeroUsize) -> Result<Calibration> {
-    let measuring = Measuring::begin()?;
+    let measuring = Measuring::begin(PATIENCE)?;
     let passes = passes::take(most_passes.get(), |_| measuring.pass())?;
     measuring.end(&passes.kept, &passes.disturbed, passes.stolen)
 }
@@ -48,25 +54,42 @@ pub struct Measuring {
     cpus: Vec<usize>,
     /// Threads that were running when it began.
     running: u64,
+    distance: Option<Distance<Box<dyn Fn() -> f64>>>,
 }
 
-/// What one pass says.
-pub struct Pass(Vec<Figure>);
+/// What one pass says: of each CPU, and of two together, if these were as far apart as usual.
+pub struct Pass {
+    alone: Vec<Figure>,
+    together: Vec<Figure>,
+    as_usual: bool,
+}
 
 impl Measuring {
-    pub fn begin() -> Result<Measuring> {
+    /// `patience`: for how long it waits, in all, for CPUs to be as far apart as usual.
+    pub fn begin(patience: Duration) -> Result<Measuring> {
         let topology = Topology::read();
         let cpus: Vec<usize> = topology.cpus.iter().map(|c| c.number).collect();
         if cpus.is_empty() {
             bail!("cannot tell which CPUs this process may run on");
         }
-        Ok(Measuring { topology, cpus, running: running() })
+        let probe = |(a, b)| -> Box<dyn Fn() -> f64> { Box::new(move || distance::between(a, b)) };
+        let distance = topology.nearest().map(|pair| Distance::new(probe(pair), patience));
+        Ok(Measuring { topology, cpus, running: running(), distance })
+    }
+
+    /// What `measure` says of two CPUs, and whether they were as far apart as usual.
+    pub fn together<T>(&self, mut measure: impl FnMut() -> T) -> (T, bool) {
+        match &self.distance {
+            Some(distance) => distance.measure(measure),
+            None => (measure(), true),
+        }
     }
 
     pub fn pass(&self) -> Result<Pass> {
-        // In a thread of its own, as it is pinned.
-        let figures = std::thread::scope(|scope| scope.spawn(|| pass(&self.topology, &self.cpus)).join());
-        Ok(Pass(figures.map_err(|_| anyhow!("a pass of the calibration failed"))?))
+        let (topology, cpus) = (&self.topology, &self.cpus);
+        let (clock, alone) = pinned(|| pass(topology, cpus))?;
+        let (together, as_usual) = self.together(|| pinned(|| between(clock, topology)));
+        Ok(Pass { alone, together: together?, as_usual })
     }
 
     /// What passes say in which the hypervisor took at most this share of the CPUs, and others in which it took more.
@@ -76,9 +99,14 @@ impl Measuring {
         disturbed: impl IntoIterator<Item = &'a Pass>,
         stolen: f64,
     ) -> Result<Calibration> {
-        let passes: Vec<&[Figure]> = passes.into_iter().map(|pass| &pass.0[..]).collect();
-        let disturbed: Vec<&[Figure]> = disturbed.into_iter().map(|pass| &pass.0[..]).collect();
-        let mut figures = figure::merged(&passes, &disturbed);
+        let [passes, disturbed]: [Vec<&Pass>; 2] = [passes.into_iter().collect(), disturbed.into_iter().collect()];
+        let some = passes.iter().any(|pass| pass.as_usual);
+        let counts = |pass: &&&Pass| pass.as_usual || !some;
+        let alone = |passes: &[&'a Pass]| passes.iter().map(|pass| &pass.alone[..]).collect::<Vec<_>>();
+        let together =
+            |passes: &[&'a Pass]| passes.iter().filter(counts).map(|pass| &pass.together[..]).collect::<Vec<_>>();
+        let mut figures = figure::merged(&alone(&passes), &alone(&disturbed));
+        figures.extend(figure::merged(&together(&passes), &together(&disturbed)));
         split(&mut figures);
         instructions::differences(&mut figures);
         let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
@@ -86,7 +114,15 @@ impl Measuring {
         let window = (value("reorder buffer") / value("core.width").max(1.0)).round();
         figures.push(Figure::read("core.window", "cycles", window, "the reorder buffer, at the core's width"));
         estimates(&mut figures, &self.topology);
-        let warnings = warnings(&figures, &self.topology, stolen, self.running);
+        let mut warnings = warnings(&figures, &self.topology, stolen, self.running);
+        if let Some(distance) = self.distance.filter(|distance| distance.moved.get()) {
+            warnings.push(format!(
+                "the hypervisor moves these CPUs: a word usually takes {:.0} ns from one to the other, but not always. {}: \
+                 pin the virtual CPUs, or measure again",
+                distance.usual,
+                if some { "Others do not count" } else { "All were measured at another distance" }
+            ));
+        }
         let description = format!("this host, {} CPUs at {:.0} MHz", self.cpus.len(), clock);
         let text = text::profile(&description, &figures, &warnings);
         // What is written must be what is read.
@@ -98,7 +134,13 @@ impl Measuring {
 /// Cycles in which a read-modify-write holds its line: not measured.
 const RMW_HELD: f64 = 7.0;
 
-fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
+/// In a thread of its own, as `measure` pins it.
+fn pinned<T: Send>(measure: impl FnOnce() -> T + Send) -> Result<T> {
+    let result = std::thread::scope(|scope| scope.spawn(measure).join());
+    result.map_err(|_| anyhow!("a pass of the calibration failed"))
+}
+
+fn pass(topology: &Topology, cpus: &[usize]) -> (Clock, Vec<Figure>) {
     pin(cpus[0]);
     let (clock, speed) = Clock::measure();
     let mut figures = shape(topology);
@@ -112,11 +154,10 @@ fn pass(topology: &Topology, cpus: &[usize]) -> Vec<Figure> {
     figures.push(single::misses(topology));
     figures.push(single::reorder_buffer());
     figures.extend(single::caches(clock, topology));
-    figures.extend(between(clock, topology));
     figures.extend(system::figures(clock, cpus));
     of_each.extend(instructions());
     figures.extend(figure::merged(&of_each.iter().map(|figures| &figures[..]).collect::<Vec<_>>(), &[]));
-    figures
+    (clock, figures)
 }
 
 fn on<T>(cpu: usize, measured: impl FnOnce() -> T) -> T {
@@ -154,7 +195,6 @@ fn between(clock: Clock, t: &Topology) -> Vec<Figure> {
     let cluster = t.pair(|a, b| a.same_cluster(b) && !a.same_core(b));
     let local = t.pair(|a, b| a.socket == b.socket && !a.same_cluster(b));
     let remote = t.pair(|a, b| a.socket != b.socket);
-    let near = cluster.or(local).or(remote);
     if let Some((a, b)) = local.or(cluster) {
         figures.extend(pairs::transfers(
             clock,
@@ -183,7 +223,7 @@ fn between(clock: Clock, t: &Topology) -> Vec<Figure> {
         ));
     }
     keep_transfers(&mut figures, clock.ns_of_cycles(1.0));
-    if let Some((a, b)) = near {
+    if let Some((a, b)) = t.nearest() {
         tenure(&mut figures, clock, a, b);
     }
     figures

@@ -71,6 +71,13 @@ impl Topology {
         let mut all = self.cpus.iter().flat_map(others).filter(|(a, b)| a.number != b.number);
         all.find(|(a, b)| f(a, b)).map(|(a, b)| (a.number, b.number))
     }
+
+    /// Two CPUs of different cores that are as near each other as any.
+    pub fn nearest(&self) -> Option<(usize, usize)> {
+        let cluster = self.pair(|a, b| a.same_cluster(b) && !a.same_core(b));
+        let socket = || self.pair(|a, b| a.socket == b.socket && !a.same_cluster(b));
+        cluster.or_else(socket).or_else(|| self.pair(|a, b| a.socket != b.socket))
+    }
 }
 
 impl Cpu {
