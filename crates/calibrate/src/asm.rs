@@ -30,12 +30,14 @@ macro_rules! repeated {
 }
 
 repeated! {
-    nops "nop";
+    /// Carried out while they are renamed, as fast as any instruction issues. (Zen 4 issues two `nop`s as one.)
+    zeros "xor ecx, ecx";
     pause "pause";
     fetch_add "lock xadd [{at}], rcx";
     lock_add "lock add qword ptr [{at}], 1";
     exchange "xchg [{at}], rcx";
     compare_exchange "lock cmpxchg [{at}], rcx";
+    locked "lock add qword ptr [{at}], 1; lock xadd [{at}], rcx; xchg [{at}], rcx; lock cmpxchg [{at}], rcx";
     mfence "mfence";
     stores "mov [{at}], rcx";
     /// Each loads what the last one stored.
@@ -52,8 +54,8 @@ repeated! {
 pub fn counts(at: &mut [u64; 8]) {
     // SAFETY: changes the first of the words, and two registers.
     unsafe {
-        asm!("2: mov {c}, [{at}]", "add {c}, 1", "mov [{at}], {c}", "cmp {c}, 32", "jne 3f", "mov qword ptr [{at}], 0",
-            "3: dec {n}", "jnz 2b", at = in(reg) at.as_mut_ptr(), c = out(reg) _, n = inout(reg) REPEATS => _,
+        asm!("2: mov {c}, [{at}]", "add {c}, 1", "mov [{at}], {c}", "dec {n}", "jz 3f", "cmp {c}, 32", "jne 2b",
+            "mov qword ptr [{at}], 0", "jmp 2b", "3:", at = in(reg) at.as_mut_ptr(), c = out(reg) _, n = inout(reg) REPEATS => _,
             options(nostack))
     };
 }
@@ -164,13 +166,16 @@ pub type TwoLoads = fn(*const u64, *const u64);
 
 macro_rules! apart {
     ($($count:literal)*) => {
-        /// By how many instructions lie between; the first are few and the last more than any core has under way.
+        /// By how many instructions lie between; the first are few and the last more than any core has under way. Every
+        /// second writes a register, as cores have fewer of these; the others keep two of a kind apart, which some take as
+        /// one (Zen 4, `nop`s).
         pub const APART: &[(u64, TwoLoads)] = &[$(($count, {
             fn loads(first: *const u64, second: *const u64) {
                 // SAFETY: both are mapped.
                 unsafe {
-                    asm!("mov {t}, [{a}]", concat!(".rept ", $count), "nop", ".endr", "mov {t}, [{b}]",
-                        a = in(reg) first, b = in(reg) second, t = out(reg) _, options(nostack, readonly))
+                    asm!("mov {t}, [{a}]", concat!(".rept ", $count, " / 2"), "nop", "add {n}, 1", ".endr",
+                        "mov {t}, [{b}]", a = in(reg) first, b = in(reg) second, t = out(reg) _, n = out(reg) _,
+                        options(nostack, readonly))
                 };
             }
             loads
@@ -186,15 +191,15 @@ pub fn flush(line: *const u64) {
     unsafe { asm!("clflush [{0}]", "mfence", in(reg) line, options(nostack)) };
 }
 
-/// Stores to `missing` and then `count` times to `held`; ticks until all of it has retired, though not left
-/// the store buffer.
-pub fn stores_behind_a_miss(missing: &mut u64, held: &mut u64, count: u64) -> u64 {
-    let (missing, held): (*mut u64, *mut u64) = (missing, held);
+/// Stores to `missing` and then `count` times, an even number, to two lines by turns, as some cores merge consecutive
+/// stores to one (Zen 4); ticks until all of it has retired, though not left the store buffer.
+pub fn stores_behind_a_miss(missing: &mut u64, held: &mut [u64; 16], count: u64) -> u64 {
+    let (missing, held): (*mut u64, *mut [u64; 16]) = (missing, held);
     let begun = now();
     // SAFETY: both are ours to write.
     unsafe {
-        asm!("mov [{m}], {n}", "2: mov [{h}], {n}", "dec {n}", "jnz 2b", m = in(reg) missing, h = in(reg) held,
-            n = inout(reg) count.max(1) => _, options(nostack))
+        asm!("mov [{m}], {n}", "2: mov [{h}], {n}", "mov [{h} + 64], {n}", "dec {n}", "jnz 2b", m = in(reg) missing,
+            h = in(reg) held, n = inout(reg) count.div_ceil(2).max(1) => _, options(nostack))
     };
     now() - begun
 }

@@ -20,15 +20,24 @@ fn each(count: usize, f: impl Fn(&mut [u64; 8])) -> Spread {
 }
 
 pub fn figures() -> Vec<Figure> {
-    let alone = |key, f: fn(&mut [u64; 8]), how| Figure::alone(key, "cycles", each(ROUNDS, f), how);
-    let width = each(ROUNDS, asm::nops).map(|c| 1.0 / c);
+    let mean = |key, f: fn(&mut [u64; 8]), of: f64, how| {
+        Figure::alone(key, "cycles", each(ROUNDS, f).map(|cycles| cycles / of), how)
+    };
+    let alone = |key, f, how| mean(key, f, 1.0, how);
+    let width = each(ROUNDS, asm::zeros).map(|c| 1.0 / c);
     let mut figures = vec![
         Figure {
             value: width.low.round(),
             pick: Pick::Most,
-            ..Figure::alone("core.width", "count", width, "nops per cycle")
+            ..Figure::alone("core.width", "count", width, "xor of a register with itself, per cycle")
         },
-        alone("core.rmw", asm::lock_add, "lock add on a line that the CPU owns"),
+        mean(
+            "core.rmw",
+            asm::locked,
+            4.0,
+            "lock add, lock xadd, xchg and lock cmpxchg on a line that the CPU owns, their mean",
+        ),
+        alone(ADDED, asm::lock_add, "on a line that the CPU owns"),
         alone(EXCHANGED_ADDED, asm::fetch_add, "on a line that the CPU owns"),
         alone("xchg", asm::exchange, "on a line that the CPU owns"),
         alone("lock cmpxchg", asm::compare_exchange, "on a line that the CPU owns"),
@@ -93,6 +102,7 @@ fn written() -> [Figure; 5] {
 
 const KNOWN: &str = "branch, known";
 const ON_CHANCE: &str = "branch, on chance";
+const ADDED: &str = "lock add";
 pub const EXCHANGED_ADDED: &str = "lock xadd";
 const RELOADED: &str = "lock add, loaded";
 pub const LOADED: &str = "cache.l2_line";
@@ -101,7 +111,7 @@ pub const STORED: &str = "line of the second level, stored";
 /// What is so many times the difference of two figures: each is that of its own best pass.
 const DIFFERENCES: [(&str, f64, &str, &str, &str); 3] = [
     ("core.mispredict", 2.0, ON_CHANCE, KNOWN, "branches on random bits, less known ones: half are mispredicted"),
-    ("core.reload", 1.0, RELOADED, "core.rmw", "a load of a word that lock add has just changed, less the lock add"),
+    ("core.reload", 1.0, RELOADED, ADDED, "a load of a word that lock add has just changed, less the lock add"),
     ("cache.l2_line_stored", 1.0, STORED, LOADED, "stores in place of these loads, less a line on its way back"),
 ];
 

@@ -221,8 +221,8 @@ pub fn store_buffer() -> Figure {
     let mut ticks = |count: u64| {
         rounds(60, || {
             asm::flush(&raw const missing[8]);
-            held[8] = 1;
-            asm::stores_behind_a_miss(&mut missing[8], &mut held[8], count) as f64
+            held.fill(1);
+            asm::stores_behind_a_miss(&mut missing[8], &mut held, count) as f64
         })
         .median
     };
