@@ -7,7 +7,7 @@ use clap::Subcommand;
 use corefold_driver::exit;
 use corefold_driver::save::Output;
 use corefold_machine::{
-    Fact, Machine, Moves, NOT_TRIED, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without,
+    Effect, Fact, Machine, Moves, Origin, Profile, WRONG_BY, builtin, host_file, load, place, without,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -100,24 +100,27 @@ fn moves(profile: &Profile) -> Result<String> {
     let found = |fact: &Fact| of_machine?.get(&fact.key).filter(|moves| moves.value == fact.value);
     let mut facts: Vec<(&Fact, Option<&Moves>)> = profile.facts.iter().map(|fact| (fact, found(fact))).collect();
     facts.retain(|(fact, _)| matches!(fact.origin, Origin::Estimated(_)));
-    let percent = |moves: Option<&Moves>| moves.map_or(f64::MAX, |moves| moves.percent);
-    facts.sort_by(|a, b| percent(b.1).total_cmp(&percent(a.1)));
+    let beyond = |moves: Option<&Moves>| moves.map_or(f64::MAX, |moves| moves.effect.beyond_chance());
+    facts.sort_by(|a, b| beyond(b.1).total_cmp(&beyond(a.1)));
     let name = &profile.machine.name;
     let wrong = WRONG_BY * 100.0;
     let mut text = format!(
         "{name}: {} numbers are estimated. The time of an operation moves by so much at most\n\
-         when one of them is {wrong:.0} % less or more (six small programs; of those, the mutex and the spin\n\
-         lock move by up to a quarter by chance):\n\n",
+         when one of them is {wrong:.0} % less or more (six small programs; chance: with four other seeds):\n\n",
         facts.len()
     );
     let widest = facts.iter().map(|(fact, _)| fact.key.len()).max().unwrap_or(0);
     for (fact, moves) in facts {
-        let moved = match moves {
+        let moved = match moves.map(|moves| &moves.effect) {
             None => "not measured".into(),
-            Some(moves) if moves.of == NOT_TRIED => NOT_TRIED.into(),
-            Some(moves) if moves.percent == 0.0 => "none of the programs depends on it".into(),
-            Some(moves) if moves.percent < 0.5 => "under 0.5 %".into(),
-            Some(moves) => format!("{:>4.0} %  {}", moves.percent, moves.of),
+            Some(Effect::NotTried) => "no other value to try".into(),
+            Some(Effect::None) => "none of the programs depends on it".into(),
+            Some(Effect::AsChance) => "no more than by chance".into(),
+            Some(Effect::Moved { percent, .. }) if *percent < 0.5 => "under 0.5 %".into(),
+            Some(Effect::Moved { percent, of, chance }) if *chance < 0.5 => format!("{percent:>4.0} %  {of}"),
+            Some(Effect::Moved { percent, of, chance }) => {
+                format!("{percent:>4.0} %  {of} (chance: {chance:.0} %)")
+            }
         };
         let line = format!("{:<widest$}  {:>9} {:<7}  {moved}", fact.key, fact.value, fact.unit);
         writeln!(text, "{}", line.trim_end())?;

@@ -23,7 +23,7 @@ pub use error::Error;
 pub use mechanism::{MECHANISMS, Mechanism, without};
 pub use placement::{COMPACT, SPREAD, place, placed};
 pub use profile::{Fact, Profile};
-pub use sensitivity::{Moves, NOT_TRIED, WRONG_BY};
+pub use sensitivity::{Effect, Moves, WRONG_BY};
 pub use spelling::nearest;
 pub use text::Origin;
 
