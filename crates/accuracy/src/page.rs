@@ -2,6 +2,7 @@
 //! docs/accuracy.md, of the results.
 use crate::bounds::{self, Shapes, Worst};
 use crate::culprits_page::culprits;
+use crate::published;
 use crate::ratios::{MEDIAN, Ratios, WINNERS};
 use crate::results::{Curve, Group, Point, Results};
 use crate::statistics::median;
@@ -237,11 +238,12 @@ fn ablation(page: &mut String, results: &Results, suite: &Suite) {
     let _ = writeln!(
         page,
         "\n## What each mechanism is worth\n\n\
-         `make ablation`: {} points with bounds, those of the tables above but for the hash table's, simulated once more without each of the\n\
-         model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
+         `make ablation`: {} points with bounds, those of the tables above with up to {} threads but for the hash table's,\n\
+         simulated once more without each of the model's mechanisms (`corefold run --without`). The median error of all these points with all mechanisms is {:.1} %. A point\n\
          moves if its time changes by more than 5 %. Lines are those that are there for the mechanism alone, without tests; time is the\n\
          host's for all runs without it, over that with all (none: the host did other work, too).\n",
         ablation.points,
+        published::MOST_OF_SHAPES,
         ablation.median * 100.0,
     );
     if let Some(differs) = &ablation.differs {

@@ -20,6 +20,9 @@ pub struct Scope<'a> {
     pub whole: bool,
 }
 
+/// Without all points: threads of two sockets of the largest machine. Beyond, a point may take a minute.
+pub const MOST_OF_SHAPES: u32 = 56;
+
 /// A curve whose program is built.
 struct Candidate<'a> {
     group: &'a suite::Group,
@@ -74,7 +77,8 @@ impl<'a> Candidate<'a> {
         let cpus = corefold_machine::load(&group.machine)?.machine.cpus();
         let shown = group.shown(curve);
         points.retain(|point| {
-            let shows = scope.whole || shown.is_empty() || shown.contains(&point.threads);
+            let shows =
+                scope.whole || (shown.is_empty() || shown.contains(&point.threads)) && point.threads <= MOST_OF_SHAPES;
             shows && point.threads <= cpus.min(group.most_threads(curve))
         });
         let source = format!("published/{}.c", group.program);
