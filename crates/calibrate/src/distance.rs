@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// Distances in this ratio are the same, but for noise.
-const SAME: f64 = 1.25;
+/// Distances in this ratio are the same, but for noise and for where the home of the word is.
+const SAME: f64 = 1.5;
 /// A measurement during which the CPUs were moved is taken again so often.
 const TRIES: u32 = 8;
 /// Looks that decide what is usual, and the time between two.

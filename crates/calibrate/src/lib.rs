@@ -100,13 +100,7 @@ impl Measuring {
         stolen: f64,
     ) -> Result<Calibration> {
         let [passes, disturbed]: [Vec<&Pass>; 2] = [passes.into_iter().collect(), disturbed.into_iter().collect()];
-        let some = passes.iter().any(|pass| pass.as_usual);
-        let counts = |pass: &&&Pass| pass.as_usual || !some;
-        let alone = |passes: &[&'a Pass]| passes.iter().map(|pass| &pass.alone[..]).collect::<Vec<_>>();
-        let together =
-            |passes: &[&'a Pass]| passes.iter().filter(counts).map(|pass| &pass.together[..]).collect::<Vec<_>>();
-        let mut figures = figure::merged(&alone(&passes), &alone(&disturbed));
-        figures.extend(figure::merged(&together(&passes), &together(&disturbed)));
+        let mut figures = merged(&passes, &disturbed);
         split(&mut figures);
         instructions::differences(&mut figures);
         let value = |key: &str| figure::value(&figures, key).unwrap_or_default();
@@ -120,7 +114,7 @@ impl Measuring {
                 "the hypervisor moves these CPUs: a word usually takes {:.0} ns from one to the other, but not always. {}: \
                  pin the virtual CPUs, or measure again",
                 distance.usual,
-                if some { "Others do not count" } else { "All were measured at another distance" }
+                if passes.iter().any(|pass| pass.as_usual) { "Others do not count" } else { "All were measured at another distance" }
             ));
         }
         let description = format!("this host, {} CPUs at {:.0} MHz", self.cpus.len(), clock);
@@ -129,6 +123,20 @@ impl Measuring {
         corefold_machine::parse("the calibrated profile", &text)?;
         Ok(Calibration { figures, warnings, text })
     }
+}
+
+/// What passes say: of two CPUs together those in which they were as far apart as usual, if there is any.
+fn merged<'a>(passes: &[&'a Pass], disturbed: &[&'a Pass]) -> Vec<Figure> {
+    let some = passes.iter().any(|pass| pass.as_usual);
+    let counts = |pass: &&&Pass| pass.as_usual || !some;
+    let mut all = figure::merged(&of(passes.iter(), |pass| &pass.alone), &of(disturbed.iter(), |pass| &pass.alone));
+    let together = |passes: &[&'a Pass]| of(passes.iter().filter(counts), |pass| &pass.together);
+    all.extend(figure::merged(&together(passes), &together(disturbed)));
+    all
+}
+
+fn of<'b, 'a: 'b>(passes: impl Iterator<Item = &'b &'a Pass>, figures: fn(&Pass) -> &[Figure]) -> Vec<&'a [Figure]> {
+    passes.map(|pass| figures(pass)).collect()
 }
 
 /// Cycles in which a read-modify-write holds its line: not measured.
@@ -424,6 +432,19 @@ mod tests {
         {
             assert!(odd.iter().all(|p| *p >= 0.0) && odd[0] + odd[1] <= 100.0, "{odd:?}");
         }
+    }
+
+    #[test]
+    fn transfers_count_while_the_cpus_are_as_far_apart_as_usual() {
+        let pass = |ns: f64, as_usual| {
+            let figure = |key| vec![Figure::derived(key, "ns", ns, "x")];
+            Pass { alone: figure("a"), together: figure("b"), as_usual }
+        };
+        let values = |passes: &[Pass]| {
+            merged(&passes.iter().collect::<Vec<_>>(), &[]).iter().map(|figure| figure.value).collect::<Vec<_>>()
+        };
+        assert_eq!(values(&[pass(165.0, false), pass(26.0, true), pass(28.0, true)]), [28.0, 26.0]);
+        assert_eq!(values(&[pass(165.0, false), pass(14.0, false)]), [14.0, 14.0], "there is no other");
     }
 
     #[test]
