@@ -82,6 +82,13 @@ fn memory_delivers_no_more_than_its_bandwidth() {
 }
 
 #[test]
+fn what_a_miss_brings_beside_its_line_takes_bandwidth() {
+    // Every second line is there when it is read, and the others wait for two.
+    let pairs = streamed(|m| (m.memory_bandwidth, m.core.adjacent_line) = (2560, true));
+    assert!((390_000..410_000).contains(&pairs), "{pairs}");
+}
+
+#[test]
 fn links_between_sockets_deliver_no_more_than_their_bandwidth() {
     let moved = |megabytes: u32| {
         let mut lab = lab(|m| m.link_bandwidth = megabytes);
