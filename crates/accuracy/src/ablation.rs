@@ -42,7 +42,7 @@ pub fn measure(bench: &Bench, suite: &Suite, root: &Path) -> Result<Ablation> {
     };
     let rows = suite.ablation.iter().map(row).collect::<Result<_>>()?;
     let errors: Vec<f64> = all.iter().map(|point| point.error().abs()).collect();
-    Ok(Ablation { differs: None, points: all.len(), median: median(&errors).context("no points")?, rows })
+    Ok(Ablation { points: all.len(), median: median(&errors).context("no points")?, rows })
 }
 
 /// Lines of the files and functions (`FILE:FUNCTION`) that are there for the mechanism alone, without tests.

@@ -246,9 +246,6 @@ fn ablation(page: &mut String, results: &Results, suite: &Suite) {
         published::MOST_OF_SHAPES,
         ablation.median * 100.0,
     );
-    if let Some(differs) = &ablation.differs {
-        let _ = writeln!(page, "{differs}.\n");
-    }
     let heads = [
         "without",
         "median error",

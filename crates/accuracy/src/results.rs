@@ -175,9 +175,6 @@ impl Group {
 /// What the model's mechanisms are worth.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Ablation {
-    /// How it differs from what the page describes; none: it does not.
-    #[serde(default)]
-    pub differs: Option<String>,
     /// Points that are held to bounds, and their median error with all mechanisms.
     pub points: usize,
     pub median: f64,
