@@ -139,8 +139,11 @@ fn of<'b, 'a: 'b>(passes: impl Iterator<Item = &'b &'a Pass>, figures: fn(&Pass)
     passes.map(|pass| figures(pass)).collect()
 }
 
-/// Cycles in which a read-modify-write holds its line: not measured.
-const RMW_HELD: f64 = 7.0;
+/// Cycles in which a read-modify-write holds its line, which is not measured: a load that hits, one to compute and one to
+/// write back.
+fn held(figures: &[Figure]) -> f64 {
+    figure::value(figures, "core.load").unwrap_or(5.0) + 2.0
+}
 
 /// In a thread of its own, as `measure` pins it.
 fn pinned<T: Send>(measure: impl FnOnce() -> T + Send) -> Result<T> {
@@ -277,7 +280,7 @@ fn split(figures: &mut Vec<Figure>) {
         return;
     };
     let cycle = 1000.0 / of("topology.clock").unwrap_or(1000.0);
-    let (own, exposed) = (rmw * cycle, (rmw - RMW_HELD) * cycle);
+    let (own, exposed) = (rmw * cycle, (rmw - held(figures)) * cycle);
     let by_home = kept < 1.5;
     let [request, snoop] = legs(transfer, own, exposed.max(0.0), kept, each / 2.0);
     let ns_of = |key: &str| of(key).unwrap_or_default();
@@ -313,6 +316,7 @@ fn legs(transfer: f64, own: f64, exposed: f64, in_a_row: f64, each: f64) -> [f64
 
 /// What is not measured, or cannot be on this host.
 fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
+    let held = held(figures);
     let mut unless = |key: &'static str, unit, value, from: &str| {
         if !figures.iter().any(|f| f.key == key) {
             figures.push(Figure::estimated(key, unit, value, from));
@@ -341,7 +345,7 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         4.0,
         "an L3 slice returns half a line per cycle: 2 cycles for the line, doubled for the tag look-up",
     );
-    unless("core.rmw_held", "cycles", RMW_HELD, "5 for a load that hits, 1 to compute and 1 to write back");
+    unless("core.rmw_held", "cycles", held, "a load that hits, 1 to compute and 1 to write back");
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(
         "core.smt_percent",
