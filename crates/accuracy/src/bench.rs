@@ -54,12 +54,11 @@ pub struct On<'a> {
     pub placement: &'a str,
     /// A mechanism that is left out.
     pub without: Option<&'a str>,
-    pub seed: u64,
 }
 
 impl On<'_> {
     pub fn machine(machine: &str) -> On<'_> {
-        On { machine, placement: corefold_machine::COMPACT, without: None, seed: 0 }
+        On { machine, placement: corefold_machine::COMPACT, without: None }
     }
 }
 
@@ -184,7 +183,7 @@ impl Bench {
         corefold_machine::place(&mut machine, on.placement)?;
         // With a placement it has the name of a file in it.
         machine.name.clear();
-        let settings = format!("{machine:?} {:?} {threads} threads {microseconds} us, seed {}", on.without, on.seed);
+        let settings = format!("{machine:?} {:?} {threads} threads {microseconds} us", on.without);
         let simulate = || self.simulate(program, on, threads, microseconds);
         let simulated = self.kept.or_simulate(&program.0, &[&settings], simulate)?;
         let mut sum = self.seconds.lock().expect("nobody panics with it");
@@ -199,8 +198,7 @@ impl Bench {
         let mut command = Command::new(&self.corefold);
         command.arg("run").arg("-o").arg(&recording).args(["--json", "-", "--machine", on.machine]);
         command.args(on.without.iter().flat_map(|name| ["--without", name]));
-        command.args(["--placement", on.placement, "--seed", &on.seed.to_string()]);
-        command.args(["--cpus", &threads.to_string(), "--timeout", LONGEST, "--"]);
+        command.args(["--placement", on.placement, "--cpus", &threads.to_string(), "--timeout", LONGEST, "--"]);
         command.arg(&program.0).arg("{cpus}").arg(microseconds.to_string());
         let begun = Instant::now();
         let output = finish(command)?;

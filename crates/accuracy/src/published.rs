@@ -124,7 +124,7 @@ impl<'a> Candidate<'a> {
 }
 
 fn on<'a>(group: &'a suite::Group, scope: Scope<'a>) -> On<'a> {
-    On { machine: &group.machine, placement: group.placement(), without: scope.without, seed: 0 }
+    On { machine: &group.machine, placement: group.placement(), without: scope.without }
 }
 
 /// The constant with which one thread takes as long as was published: time grows in proportion to it.

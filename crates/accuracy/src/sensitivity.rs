@@ -14,8 +14,8 @@ use std::path::Path;
 const PROGRAMS: [&str; 6] =
     ["pointer_chase", "atomic_counter", "ttas_lock", "mutex", "false_sharing_stores", "streaming_sum"];
 const MICROSECONDS: u64 = 150;
-/// Besides seed 0: how much they change a time is chance.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+/// Runs of these lengths say by how much an operation's time changes by chance, as another schedule follows.
+const LONGER: [u64; 4] = [157, 163, 171, 181];
 /// Cores of the first socket at most, so that it can be simulated soon; of the next socket, and of second hardware threads.
 const MOST_CORES: u32 = 24;
 const FURTHER: u32 = 4;
@@ -62,15 +62,15 @@ fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]
     let [file, placement] = ["toml", "cpus"].map(|end| bench.file(&format!("{name}.{end}")));
     std::fs::write(&placement, order)?;
     let placement = placement.display().to_string();
-    let simulate = |program: &Program, machine: &str, seed| {
-        let on = On { machine, placement: &placement, without: None, seed };
-        bench.simulated(program, on, cpus, MICROSECONDS).map(|simulated| simulated.nanoseconds)
+    let simulate = |program: &Program, machine: &str, microseconds| {
+        let on = On { machine, placement: &placement, without: None };
+        bench.simulated(program, on, cpus, microseconds).map(|simulated| simulated.nanoseconds)
     };
     let percent = |time: f64, base: f64| (factor(time, base) - 1.0) * 100.0;
-    // Of each program its time, and by how much other seeds change it.
+    // Of each program its time, and by how much that changes by chance.
     let base = programs.iter().map(|(_, program)| {
-        let time = simulate(program, name, 0)?;
-        let others = SEEDS.map(|seed| Ok(percent(simulate(program, name, seed)?, time)));
+        let time = simulate(program, name, MICROSECONDS)?;
+        let others = LONGER.into_iter().map(|longer| Ok(percent(simulate(program, name, longer)?, time)));
         Ok((time, others.collect::<Result<Vec<f64>>>()?.into_iter().fold(0.0, f64::max)))
     });
     let base = base.collect::<Result<Vec<(f64, f64)>>>()?;
@@ -87,7 +87,7 @@ fn of(bench: &Bench, profile: &Profile, text: &str, programs: &[(&str, Program)]
                 continue;
             }
             for ((name, program), (before, chance)) in programs.iter().zip(&base) {
-                let changed = percent(simulate(program, &path, 0)?, *before);
+                let changed = percent(simulate(program, &path, MICROSECONDS)?, *before);
                 let this = Effect::of(&name.replace('_', " "), changed, *chance);
                 effect = Some(effect.map_or(this.clone(), |most: Effect| most.or(this)));
             }

@@ -106,7 +106,7 @@ fn moves(profile: &Profile) -> Result<String> {
     let wrong = WRONG_BY * 100.0;
     let mut text = format!(
         "{name}: {} numbers are estimated. The time of an operation moves by so much at most\n\
-         when one of them is {wrong:.0} % less or more (six small programs; chance: with four other seeds):\n\n",
+         when one of them is {wrong:.0} % less or more (six small programs; chance: where a run is a little longer):\n\n",
         facts.len()
     );
     let widest = facts.iter().map(|(fact, _)| fact.key.len()).max().unwrap_or(0);

@@ -19,9 +19,10 @@ pub enum Effect {
     NotTried,
     /// No program's time changed.
     None,
-    /// None changed by more than with other seeds.
+    /// None changed by more than by chance.
     AsChance,
-    /// In this program the time of an operation changed most, by so many percent; with other seeds by `chance`.
+    /// In this program the time of an operation changed most, by so many percent; `chance` is what it
+    /// changes by in runs that are a little longer.
     Moved { of: String, percent: f64, chance: f64 },
 }
 
@@ -45,7 +46,7 @@ impl Effect {
         }
     }
 
-    /// Of a program whose time changed by so many percent, and by `chance` with other seeds.
+    /// Of a program whose time changed by so many percent, and by `chance` anyway.
     pub fn of(program: &str, percent: f64, chance: f64) -> Effect {
         match percent {
             0.0 => Effect::None,
