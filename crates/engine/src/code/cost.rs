@@ -24,38 +24,22 @@ pub fn calls_unseen(pc: u64) -> bool {
 
 /// The core parameters that the cost of code depends on.
 pub fn core() -> Core {
-    let corefold_model::Core {
-        width,
-        pause,
-        rmw,
-        fence,
-        load,
-        forward,
-        renamed,
-        renamed_indexed,
-        renamed_twice,
-        reload,
-        window,
-        scheduler,
-        chains,
-        taken_branch,
-        ..
-    } = launch().machine.core;
+    let core = &launch().machine.core;
     Core {
-        width: width.max(1),
-        pause,
-        rmw,
-        fence,
-        load,
-        forward,
-        renamed,
-        renamed_indexed,
-        renamed_twice,
-        reload,
-        window,
-        scheduler,
-        chains,
-        taken_branch,
+        width: core.width.max(1),
+        pause: core.pause,
+        rmw: core.rmw,
+        fence: core.fence,
+        load: core.load,
+        forward: core.forward,
+        renamed: core.renamed,
+        renamed_indexed: core.renamed_indexed,
+        renamed_twice: core.renamed_twice,
+        reload: core.reload,
+        window: core.window,
+        scheduler: core.scheduler,
+        chains: core.chains,
+        taken_branch: core.taken_branch,
     }
 }
 
