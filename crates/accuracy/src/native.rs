@@ -4,7 +4,7 @@ use crate::bench::{Bench, Native, On, Program};
 use crate::progress::Progress;
 use crate::results::{Curve, Group, Point};
 use crate::suite::{Suite, Workload};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use corefold_calibrate::Measuring;
 use corefold_calibrate::passes::{MOST_STOLEN, PASSES, take};
 use std::time::Duration;
@@ -15,8 +15,11 @@ const THREADS: [u32; 2] = [1, 2];
 /// Passes at most, where the hypervisor takes its share of most of them.
 const MOST_PASSES: usize = 12;
 
-/// For how long it waits, in all, where a hypervisor moves CPUs, for them to be as far apart as usual.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// For how long it waits, in all, for the usual core-to-core latency to return.
+const WAIT_BUDGET: Duration = Duration::from_secs(600);
+
+/// The CPUs of two threads: each is pinned to that of its number.
+const PAIR: (usize, usize) = (0, 1);
 
 /// A workload, built in both ways.
 struct Candidate<'a> {
@@ -40,7 +43,7 @@ impl Candidate<'_> {
         threads == 1 || self.workload.private
     }
 
-    /// Trials of two CPUs that were not as far apart as usual do not count.
+    /// Trials of two CPUs at another than the usual core-to-core latency do not count.
     fn trials(&self, bench: &Bench, suite: &Suite, measuring: &Measuring) -> Result<Times> {
         let mut times = Times::default();
         for (times, threads) in times.iter_mut().zip(THREADS) {
@@ -60,6 +63,13 @@ impl Candidate<'_> {
         let mut wrongly_blamed = None;
         for (times, threads) in times.into_iter().zip(THREADS) {
             let alone = self.alone(threads);
+            if times.is_empty() {
+                eprintln!(
+                    "warning: {}: no trial of {threads} threads at the usual core-to-core latency",
+                    self.workload.name
+                );
+                continue;
+            }
             let times = if alone { times.iter().map(|cycles| cycles * cycle).collect() } else { times };
             let times = Native::of(times, alone)?;
             let simulated =
@@ -82,12 +92,16 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let build = |workload| Candidate::build(bench, workload);
     let candidates = workloads.map(build).collect::<Result<Vec<Candidate>>>()?;
     let mut progress = Progress::of("native", PASSES + candidates.len());
-    let measuring = Measuring::begin(PATIENCE)?;
+    let measuring = Measuring::begin((std::thread::available_parallelism()?.get() > 1).then_some(PAIR), WAIT_BUDGET)?;
     let passes = take(MOST_PASSES, |number| {
         progress.step(&format!("calibration, and trials of all, pass {number}"));
         let trials = |candidate: &Candidate| candidate.trials(bench, suite, &measuring);
         Ok((measuring.pass()?, candidates.iter().map(trials).collect::<Result<Vec<Times>>>()?))
     })?;
+    ensure!(
+        passes.kept.iter().any(|(pass, _)| Measuring::is_sound(pass)),
+        "core-to-core latency changed during each pass: pin the virtual CPUs, or measure again"
+    );
     let profile = bench.file("host.toml");
     let [kept, disturbed] = [&passes.kept, &passes.disturbed].map(|taken| taken.iter().map(|(pass, _)| pass));
     let calibration = measuring.end(kept, disturbed, passes.stolen)?;
@@ -114,7 +128,8 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let source = format!(
         "Measured in the same run, after calibrating the host, in {PASSES} passes: of {} made, those with the least CPU \
          time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. A trial of two \
-         threads counts if their CPUs were as far apart before it and after as when the measurements began. Workloads without \
+         threads that share data counts if core-to-core latency, before it and after, is within a factor of 1.5 of its median \
+         in the first second. Workloads without \
          sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
         passes.taken,
         100.0 * passes.stolen,

@@ -112,19 +112,22 @@ fn what_was_just_stored_is_there_as_soon_as_the_machine_says() {
 
 #[test]
 fn where_two_stores_are_to_a_word_a_core_may_not_recognise_it_early() {
-    // A loop of add qword [rbx], 1; behind it a block of mov qword [rbx], 0 and back. The same with [rbp].
-    let head = Bytes::new().call(BLOCK);
-    let place = Place { head: START + head.0.len() as u64, returns_to: None, trip_count: Some(32) };
-    let inner = head.then(&[0x48, 0x83, 0x03, 0x01, 0x75, 0xf5]).call(BLOCK);
-    let (same, other) = (&[0x48, 0xc7, 0x03, 0, 0, 0, 0][..], &[0x48, 0xc7, 0x45, 0, 0, 0, 0, 0][..]);
-    let of = |store: &[u8], renamed_twice| {
-        let core = Core { forward: 8, renamed: 0, renamed_twice, ..CORE };
-        let outer = Bytes(inner.0.clone()).then(store);
+    // A loop of `add` of one to a word; behind it a block of a store of zero and back.
+    let of = |add: &[u8], store: &[u8], renamed_twice| {
+        let core = Core { forward: 8, renamed: 0, renamed_indexed: 0, renamed_twice, ..CORE };
+        let head = Bytes::new().call(BLOCK);
+        let place = Place { head: START + head.0.len() as u64, returns_to: None, trip_count: Some(32) };
+        let again = (head.0.len() as u8 + add.len() as u8 + 2).wrapping_neg();
+        let outer = head.then(add).then(&[0x75, again]).call(BLOCK).then(store);
         let back = (outer.0.len() as u8 + 2).wrapping_neg();
         cost_at(&outer.then(&[0xeb, back]), place, &core).cost.cycles()
     };
-    assert_eq!([of(same, 0), of(other, 8)], [1.0, 1.0]);
-    assert!(of(same, 8) > 2.0, "{}", of(same, 8));
+    // [rbx] and [rbp]; [rbx + r12 * 8]
+    let (add, same, other) =
+        (&[0x48, 0x83, 0x03, 1][..], &[0x48, 0xc7, 0x03, 0, 0, 0, 0][..], &[0x48, 0xc7, 0x45, 0, 0, 0, 0, 0][..]);
+    let (add_indexed, indexed) = (&[0x4a, 0x83, 0x04, 0xe3, 1][..], &[0x4a, 0xc7, 0x04, 0xe3, 0, 0, 0, 0][..]);
+    assert_eq!([of(add, same, 0), of(add, other, 8), of(add_indexed, indexed, 0)], [1.0; 3]);
+    assert!(of(add, same, 8) > 2.0 && of(add_indexed, indexed, 8) > 2.0);
 }
 
 #[test]

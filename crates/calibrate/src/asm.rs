@@ -30,7 +30,8 @@ macro_rules! repeated {
 }
 
 repeated! {
-    /// Carried out while they are renamed, as fast as any instruction issues. (Zen 4 issues two `nop`s as one.)
+    /// Zero idioms, which cores since Sandy Bridge and Zen eliminate at rename. (Zen 4 fuses a `nop` with another or with
+    /// one of these.)
     zeros "xor ecx, ecx";
     pause "pause";
     fetch_add "lock xadd [{at}], rcx";
@@ -50,11 +51,11 @@ repeated! {
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
 }
 
-/// A word counts up to 32, and begins anew by a store of its own: so many counts.
+/// Increments of a counter that a store of its own resets after each 32.
 pub fn counts(at: &mut [u64; 8]) {
     // SAFETY: changes the first of the words, and two registers.
     unsafe {
-        asm!("2: mov {c}, [{at}]", "add {c}, 1", "mov [{at}], {c}", "dec {n}", "jz 3f", "cmp {c}, 32", "jne 2b",
+        asm!("2: mov {c}, [{at}]", "add {c}, 1", "mov [{at}], {c}", "dec {n}", "jz 3f", "cmp {c}, 32", "jb 2b",
             "mov qword ptr [{at}], 0", "jmp 2b", "3:", at = in(reg) at.as_mut_ptr(), c = out(reg) _, n = inout(reg) REPEATS => _,
             options(nostack))
     };
@@ -166,14 +167,14 @@ pub type TwoLoads = fn(*const u64, *const u64);
 
 macro_rules! apart {
     ($($count:literal)*) => {
-        /// By how many instructions lie between; the first are few and the last more than any core has under way. Every
-        /// second writes a register, as cores have fewer of these; the others keep two of a kind apart, which some take as
-        /// one (Zen 4, `nop`s).
+        /// By how many instructions lie between; the first are few and the last more than any core has under way. `mov`
+        /// and `nop` alternate: a core has fewer physical registers than reorder-buffer entries, and Zen 4 fuses adjacent
+        /// `nop`s.
         pub const APART: &[(u64, TwoLoads)] = &[$(($count, {
             fn loads(first: *const u64, second: *const u64) {
                 // SAFETY: both are mapped.
                 unsafe {
-                    asm!("mov {t}, [{a}]", concat!(".rept ", $count, " / 2"), "nop", "add {n}, 1", ".endr",
+                    asm!("mov {t}, [{a}]", concat!(".rept ", $count, " / 2"), "nop", "mov {n:e}, 1", ".endr",
                         "mov {t}, [{b}]", a = in(reg) first, b = in(reg) second, t = out(reg) _, n = out(reg) _,
                         options(nostack, readonly))
                 };
@@ -191,8 +192,8 @@ pub fn flush(line: *const u64) {
     unsafe { asm!("clflush [{0}]", "mfence", in(reg) line, options(nostack)) };
 }
 
-/// Stores to `missing` and then `count` times, an even number, to two lines by turns, as some cores merge consecutive
-/// stores to one (Zen 4); ticks until all of it has retired, though not left the store buffer.
+/// Stores to `missing` and then `count` times, an even number, alternately to two lines, as Zen 4 coalesces consecutive
+/// stores to one; ticks until all of it has retired, though not left the store buffer.
 pub fn stores_behind_a_miss(missing: &mut u64, held: &mut [u64; 16], count: u64) -> u64 {
     let (missing, held): (*mut u64, *mut [u64; 16]) = (missing, held);
     let begun = now();

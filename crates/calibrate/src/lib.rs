@@ -39,11 +39,11 @@ const NOISY: f64 = 0.25;
 /// Passes at most, where nobody says how many: they take more than three seconds each.
 pub const MOST_PASSES: NonZeroUsize = NonZeroUsize::new(14).unwrap();
 
-/// For how long a calibration waits, where a hypervisor moves CPUs, for them to be as far apart as usual.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Of a calibration: see [`Measuring::begin`].
+const WAIT_BUDGET: Duration = Duration::from_secs(30);
 
 pub fn calibrate(most_passes: NonZeroUsize) -> Result<Calibration> {
-    let measuring = Measuring::begin(PATIENCE)?;
+    let measuring = Measuring::begin(None, WAIT_BUDGET)?;
     let passes = passes::take(most_passes.get(), |_| measuring.pass())?;
     measuring.end(&passes.kept, &passes.disturbed, passes.stolen)
 }
@@ -57,7 +57,7 @@ pub struct Measuring {
     distance: Option<Distance<Box<dyn Fn() -> f64>>>,
 }
 
-/// What one pass says: of each CPU, and of two together, if these were as far apart as usual.
+/// What one pass says: of each CPU, and of two together, and whether their latency was the usual one.
 pub struct Pass {
     alone: Vec<Figure>,
     together: Vec<Figure>,
@@ -65,19 +65,24 @@ pub struct Pass {
 }
 
 impl Measuring {
-    /// `patience`: for how long it waits, in all, for CPUs to be as far apart as usual.
-    pub fn begin(patience: Duration) -> Result<Measuring> {
+    /// `pair`: the CPUs whose latency is watched, the nearest if that is not said; `wait_budget`: for how long it waits, in all, for the usual core-to-core latency to return.
+    pub fn begin(pair: Option<(usize, usize)>, wait_budget: Duration) -> Result<Measuring> {
         let topology = Topology::read();
         let cpus: Vec<usize> = topology.cpus.iter().map(|c| c.number).collect();
         if cpus.is_empty() {
             bail!("cannot tell which CPUs this process may run on");
         }
         let probe = |(a, b)| -> Box<dyn Fn() -> f64> { Box::new(move || distance::between(a, b)) };
-        let distance = topology.nearest().map(|pair| Distance::new(probe(pair), patience));
+        let distance = pair.or_else(|| topology.nearest()).map(|pair| Distance::new(probe(pair), wait_budget));
         Ok(Measuring { topology, cpus, running: running(), distance })
     }
 
-    /// What `measure` says of two CPUs, and whether they were as far apart as usual.
+    /// Whether a pass is there whose transfers were measured at the usual latency.
+    pub fn is_sound(pass: &Pass) -> bool {
+        pass.as_usual
+    }
+
+    /// What `measure` says of two CPUs, and whether their latency was the usual one before it and after.
     pub fn together<T>(&self, mut measure: impl FnMut() -> T) -> (T, bool) {
         match &self.distance {
             Some(distance) => distance.measure(measure),
@@ -110,11 +115,15 @@ impl Measuring {
         estimates(&mut figures, &self.topology);
         let mut warnings = warnings(&figures, &self.topology, stolen, self.running);
         if let Some(distance) = self.distance.filter(|distance| distance.moved.get()) {
+            let counted = if passes.iter().any(|pass| pass.as_usual) {
+                "measurements at another latency were discarded"
+            } else {
+                "no pass had that latency: all were used"
+            };
             warnings.push(format!(
-                "the hypervisor moves these CPUs: a word usually takes {:.0} ns from one to the other, but not always. {}: \
-                 pin the virtual CPUs, or measure again",
-                distance.usual,
-                if passes.iter().any(|pass| pass.as_usual) { "Others do not count" } else { "All were measured at another distance" }
+                "core-to-core latency was not constant (usually {:.0} ns), as where a hypervisor migrates virtual CPUs; \
+                 {counted}: pin the virtual CPUs, or measure again",
+                distance.usual
             ));
         }
         let description = format!("this host, {} CPUs at {:.0} MHz", self.cpus.len(), clock);
@@ -125,13 +134,13 @@ impl Measuring {
     }
 }
 
-/// What passes say: of two CPUs together those in which they were as far apart as usual, if there is any.
+/// What passes say: of two CPUs together those with the usual latency, if there is any.
 fn merged<'a>(passes: &[&'a Pass], disturbed: &[&'a Pass]) -> Vec<Figure> {
     let some = passes.iter().any(|pass| pass.as_usual);
-    let counts = |pass: &&&Pass| pass.as_usual || !some;
     let mut all = figure::merged(&of(passes.iter(), |pass| &pass.alone), &of(disturbed.iter(), |pass| &pass.alone));
-    let together = |passes: &[&'a Pass]| of(passes.iter().filter(counts), |pass| &pass.together);
-    all.extend(figure::merged(&together(passes), &together(disturbed)));
+    // What disturbs does not only add to these.
+    let counts = passes.iter().filter(|pass| pass.as_usual || !some);
+    all.extend(figure::merged(&of(counts, |pass| &pass.together), &[]));
     all
 }
 
@@ -439,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_count_while_the_cpus_are_as_far_apart_as_usual() {
+    fn transfers_count_that_were_measured_at_the_usual_latency() {
         let pass = |ns: f64, as_usual| {
             let figure = |key| vec![Figure::derived(key, "ns", ns, "x")];
             Pass { alone: figure("a"), together: figure("b"), as_usual }

@@ -202,8 +202,8 @@ pub fn reorder_buffer() -> Figure {
         .median
     };
     let times: Vec<(u64, f64)> = asm::APART.iter().map(|(count, loads)| (*count, both(*loads))).collect();
-    let (together, apart) = (times[0].1, times[times.len() - 1].1);
-    let overlap = times.iter().take_while(|(_, time)| *time < (together + apart) / 2.0);
+    let together = times[0].1;
+    let overlap = times.iter().take_while(|(_, time)| *time < together * 1.5);
     let entries = overlap.last().map_or(0, |(count, _)| *count);
     let how = "instructions between two misses that still overlap";
     Figure::derived("reorder buffer", "count", entries as f64, how)

@@ -105,8 +105,9 @@ fn moves(profile: &Profile) -> Result<String> {
     let name = &profile.machine.name;
     let wrong = WRONG_BY * 100.0;
     let mut text = format!(
-        "{name}: {} numbers are estimated. The time of an operation moves by so much at most\n\
-         when one of them is {wrong:.0} % less or more (six small programs; chance: where a run is a little longer):\n\n",
+        "{name}: {} numbers are estimated. Change of the time per operation when one of them is\n\
+         {wrong:.0} % lower or higher, in the program (of six) where it most exceeds chance; chance: the largest\n\
+         change in four runs that are 5 to 21 % longer.\n\n",
         facts.len()
     );
     let widest = facts.iter().map(|(fact, _)| fact.key.len()).max().unwrap_or(0);
@@ -160,7 +161,7 @@ mod tests {
             assert!(!text.contains("not measured"), "{text}");
         }
         let text = moves(&load("skylake-2s-80").unwrap()).unwrap();
-        assert!(text.contains("% less or more"), "{text}");
+        assert!(text.contains("% lower or higher"), "{text}");
     }
 
     #[test]
