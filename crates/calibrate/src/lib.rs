@@ -64,6 +64,13 @@ pub struct Pass {
     as_usual: bool,
 }
 
+impl Pass {
+    /// Whether two CPUs were measured at their usual latency.
+    pub fn is_as_usual(&self) -> bool {
+        self.as_usual
+    }
+}
+
 impl Measuring {
     /// `pair`: the CPUs whose latency is watched, the nearest if that is not said; `wait_budget`: for how long it waits, in all, for the usual core-to-core latency to return.
     pub fn begin(pair: Option<(usize, usize)>, wait_budget: Duration) -> Result<Measuring> {
@@ -75,11 +82,6 @@ impl Measuring {
         let probe = |(a, b)| -> Box<dyn Fn() -> f64> { Box::new(move || distance::between(a, b)) };
         let distance = pair.or_else(|| topology.nearest()).map(|pair| Distance::new(probe(pair), wait_budget));
         Ok(Measuring { topology, cpus, running: running(), distance })
-    }
-
-    /// Whether a pass is there whose transfers were measured at the usual latency.
-    pub fn is_sound(pass: &Pass) -> bool {
-        pass.as_usual
     }
 
     /// What `measure` says of two CPUs, and whether their latency was the usual one before it and after.
