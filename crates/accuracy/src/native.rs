@@ -28,7 +28,7 @@ struct Candidate<'a> {
     hooked: Program,
 }
 
-/// Nanoseconds, or cycles of what a CPU does alone.
+/// Of the trials of a workload, by number of threads: nanoseconds, or cycles of what a CPU does alone.
 type Times = [Vec<f64>; THREADS.len()];
 
 impl Candidate<'_> {
@@ -128,9 +128,8 @@ pub fn measure(bench: &Bench, suite: &Suite, only: Option<&str>) -> Result<Group
     let source = format!(
         "Measured in the same run, after calibrating the host, in {PASSES} passes: of {} made, those with the least CPU \
          time stolen by the hypervisor, at most {:.1} %; a pass with more than {:.0} % was repeated. A trial of two \
-         threads that share data counts if core-to-core latency, before it and after, is within a factor of 1.5 of its median \
-         in the first second. Workloads without \
-         sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
+         threads that share data counts if core-to-core latency, before it and after, is within a factor of 1.5 of its \
+         median in the first second. Workloads without sharing are measured in cycles, since the clock frequency varies, and converted by the calibrated frequency",
         passes.taken,
         100.0 * passes.stolen,
         100.0 * MOST_STOLEN

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The share by which each number was made smaller and larger.
 pub const WRONG_BY: f64 = 0.3;
+
 /// Of one number of one profile.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Moves {
