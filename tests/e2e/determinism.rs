@@ -167,6 +167,24 @@ fn without_slack_skipping_counted_turns_changes_nothing() {
     }
 }
 
+/// A thread whose clock is ahead on a line that both write to must not make the other run ahead of it in turn.
+#[test]
+fn the_slack_does_not_decide_what_false_sharing_costs() {
+    let place = Place::new();
+    // A core that increments a word in a cycle.
+    let machine = place.file("fast.toml", profile("rome-2s-7742", &[("forward", "value = 0, unit = \"cycles\"")]));
+    let increments = program("mechanisms/increments.c");
+    let picoseconds = |slack| {
+        let run = Simulation::of(&increments).cpus("2").option("--machine", &machine.to_string_lossy());
+        run.option("--slack", slack).run().printed().trim().parse::<f64>().expect("a number")
+    };
+    let exact = picoseconds("0");
+    for slack in ["100", "200", "500"] {
+        let ratio = picoseconds(slack) / exact;
+        assert!((0.95..1.05).contains(&ratio), "{ratio} of {exact} ps with a slack of {slack}");
+    }
+}
+
 /// Turn by turn, this takes minutes. One thread at a time is at work, in `hold`.
 #[test]
 fn counted_turns_are_skipped() {

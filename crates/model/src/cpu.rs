@@ -80,8 +80,8 @@ pub(crate) struct Room {
 pub(crate) enum Forward {
     None,
     All,
-    /// Some of the bytes: the load has to wait until they are in the cache.
-    Part(Ticks),
+    /// Not all of the bytes, or not yet: the load has to wait until then.
+    Later(Ticks),
 }
 
 impl Cpu {
@@ -251,10 +251,20 @@ impl Cpu {
         self.loads.iter()
     }
 
-    /// When the line arrives that a load or store of this CPU already asked for.
+    /// When the line arrives that a load of this CPU already asked for.
+    fn loads_line(&self, line: u64, now: Ticks) -> Option<Ticks> {
+        self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done)
+    }
+
+    /// The same of a load or store.
     pub fn awaited(&self, line: u64, now: Ticks) -> Option<Ticks> {
-        let load = self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done);
-        load.or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
+        self.loads_line(line, now)
+            .or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
+    }
+
+    /// When a store retires that is executed at `now`: after the loads before it.
+    pub fn retires(&self, now: Ticks) -> Ticks {
+        self.loaded.max(now)
     }
 
     /// When a request to another core can leave this one, of which `limit` may be under way.
@@ -288,11 +298,16 @@ impl Cpu {
         self.recent.0 == line && self.recent.1 & mask == mask && now <= self.recent.2
     }
 
-    pub fn forward(&self, line: u64, mask: u64) -> Forward {
+    /// `lost`: even if it was stored while another core had the line. Else what a load under way will deliver may be part of
+    /// what was stored, as where a word is incremented.
+    pub fn forward(&self, line: u64, mask: u64, now: Ticks, lost: bool) -> Forward {
         match self.stores.iter().rev().find(|s| s.line == line && s.mask & mask != 0) {
             None => Forward::None,
-            Some(s) if s.mask & mask == mask => Forward::All,
-            Some(s) => Forward::Part(s.commit),
+            Some(s) if s.mask & mask == mask => match self.loads_line(line, now).filter(|_| !lost) {
+                Some(arrival) => Forward::Later(arrival),
+                None => Forward::All,
+            },
+            Some(s) => Forward::Later(s.commit),
         }
     }
 

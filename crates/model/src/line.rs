@@ -206,6 +206,12 @@ impl Line {
     /// follow each other, in an order that `drawn` decides: one goes ahead of those of other agents that have not been where
     /// the line is by then.
     pub fn ahead(&self, agent: u16, request: Ticks, drawn: u64) -> Option<usize> {
+        // Those of stores that have not left their core ([`Core::rfo_at_retirement`]) are not there yet.
+        let unsent = |other: &&Grant| other.agent == agent && other.request > request && !other.firm;
+        let first = self.queue.len() - self.queue.iter().rev().take(MOST_PASSED).take_while(unsent).count();
+        if first < self.queue.len() && self.before(first).0 != NOBODY {
+            return Some(first);
+        }
         let same = self.queue.iter().rposition(|other| other.agent == agent);
         if let Some(place) = same.and_then(|last| self.among(last, request, drawn)) {
             return Some(place);
@@ -366,6 +372,7 @@ impl Lines {
             let line = &mut self.lines[index];
             line.served();
             line.last = grant;
+            line.hits = 0;
             self.apply(index, When::Now, &grant);
         }
     }

@@ -43,10 +43,13 @@ pub struct Model {
     pub(crate) requests: u64,
     /// From when until when the bus was last locked.
     bus: (Ticks, Ticks),
+    /// By how much the clock of a CPU may be ahead of another's at a private line.
+    pub(crate) slack: Ticks,
 }
 
 impl Model {
-    pub fn new(machine: &Machine) -> Self {
+    /// `slack`: by how much the clock of a CPU may be ahead of another's at a private line.
+    pub fn new(machine: &Machine, slack: Ticks) -> Self {
         let places = Places::new(machine);
         Model {
             caches: Caches::new(machine, places.clusters()),
@@ -66,6 +69,7 @@ impl Model {
             draws: Draws::default(),
             requests: 0,
             bus: (0, 0),
+            slack,
         }
     }
 

@@ -29,7 +29,7 @@ impl Model {
             *tag = Tag::private_clean(cpu);
             self.homes.touched(line, self.places.socket(core));
             // Nobody waits for it, but others wait behind it.
-            self.waits_for_memory(core, self.homes.of(line), now);
+            self.waits_for_data(Class::Memory, core, self.homes.of(line), now);
         } else if let Some(owner) = tag.private_cpu() {
             let other = self.core_of(owner);
             if other == core || self.cpus[owner as usize].owns_from(line) > now || self.demoted.contains_key(&line) {
@@ -37,17 +37,19 @@ impl Model {
             }
             let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
             let Some(set) = set else { return };
+            let home = self.homes.of(line);
+            let (class, _) = self.from_owner(line, core, other, tag.is_dirty(), home);
+            self.waits_for_data(class, core, home, now);
             *tag = Tag::read_by(set);
-            let distance = self.places.between(core, other, self.homes.of(line));
-            self.waits_for_links(distance.class(false), core, now);
         } else if let Some(set) = tag.readers() {
             if self.readers.has(set, core) {
                 return;
             }
             let Some(next) = self.readers.add(set, core) else { return };
             *tag = Tag::read_by(next);
-            let distance = self.places.nearest(self.readers.get(set), core, self.homes.of(line));
-            self.waits_for_links(distance.class(false), core, now);
+            let home = self.homes.of(line);
+            let distance = self.places.nearest(self.readers.get(set), core, home);
+            self.waits_for_data(distance.class(false), core, home, now);
         } else if let Some(index) = tag.record_index() {
             self.prefetch_shared(index as usize, cpu, core, line, now);
             return;
@@ -65,7 +67,8 @@ impl Model {
         let owned = self.lines.get(index).tail.owner != NOBODY;
         let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
         let (class, legs) = self.route(index, core, access.kind.writes(), line);
-        self.waits_for_links(class, core, now);
+        let home = self.lines.get(index).home;
+        self.waits_for_data(class, core, home, now);
         let grant = Grant {
             number: 0,
             core,

@@ -7,7 +7,7 @@ use crate::line::{NOBODY, State, When};
 use crate::model::{HANDED, Model};
 use crate::{Tag, Ticks};
 
-/// Hits in a row after which a line counts as its owner's alone.
+/// Hits in a row after which a line counts as its owner's alone, if it has it for longer than the slack.
 const HITS_TO_DEMOTE: u8 = 12;
 
 impl Model {
@@ -59,21 +59,20 @@ impl Model {
 
     /// The line comes from the one core that has it, without a queue: no other request is pending.
     fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
-        let core = self.core_of(access.cpu);
-        let (class, arrival) = if core == owner {
-            (Class::Smt, now + self.costs.smt)
-        } else {
-            let home = self.homes.of(access.address >> self.line_shift);
-            let distance = self.places.between(core, owner, home);
-            let legs = self.costs.legs(distance, tag.is_dirty());
-            let class = distance.class(tag.is_dirty());
-            let waits = self.waits_for_links(class, core, now);
-            (class, self.transferred(access.cpu, now, legs.all() + waits))
-        };
+        let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
+        let home = self.homes.of(line);
+        let (class, legs) = self.from_owner(line, core, owner, tag.is_dirty(), home);
+        if self.caches.on() {
+            self.caches.refill(core, self.places.cluster(core), line);
+        }
         *tag = next;
-        let (class, arrival) =
-            self.evicted_from_owner(access.address >> self.line_shift, core, owner, now).unwrap_or((class, arrival));
-        self.cpus[access.cpu as usize].touched_first(access.address >> self.line_shift, arrival);
+        let takes = legs.all() + self.waits_for_data(class, core, home, now);
+        let arrival = match class {
+            Class::Smt => now + takes,
+            Class::Memory => self.on_the_bus(self.begins(access, now)) + takes,
+            _ => self.transferred(access, now, takes),
+        };
+        self.cpus[access.cpu as usize].touched_first(line, arrival);
         self.miss(access, now, arrival, class)
     }
 
@@ -96,8 +95,8 @@ impl Model {
                 *tag = Tag::read_by(next);
                 let home = self.homes.of(access.address >> self.line_shift);
                 let distance = self.places.nearest(self.readers.get(set), core, home);
-                let waits = self.waits_for_links(distance.class(false), core, now);
-                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all() + waits);
+                let waits = self.waits_for_data(distance.class(false), core, home, now);
+                let arrival = self.transferred(access, now, self.costs.legs(distance, false).all() + waits);
                 if self.caches.on() {
                     self.caches.refill(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
@@ -181,7 +180,8 @@ impl Model {
             self.caches.refill(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
-        let arrival = self.on_the_bus(now) + self.memory_takes(core, home, now);
+        let begun = self.begins(access, now);
+        let arrival = self.on_the_bus(begun) + self.memory_takes(core, home, now);
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -197,7 +197,8 @@ impl Model {
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
             Found::Nowhere => (self.memory_takes(core, self.homes.of(line), now), Some(Class::Memory)),
         };
-        Some(self.arrives(access, now, self.on_the_bus(now) + takes, class))
+        let begun = self.begins(access, now);
+        Some(self.arrives(access, now, self.on_the_bus(begun) + takes, class))
     }
 
     #[inline(always)]
@@ -208,20 +209,6 @@ impl Model {
         let mut outcome = self.arrives(access, from, begun + self.caches.second_hit, None);
         outcome.stall += from - now;
         outcome
-    }
-
-    /// A line that `owner` alone has had and `core` now takes: where it comes from if the owner's caches
-    /// have it no more.
-    fn evicted_from_owner(&mut self, line: u64, core: u16, owner: u16, now: Ticks) -> Option<(Class, Ticks)> {
-        if !self.caches.on() {
-            return None;
-        }
-        let there = self.caches.has(owner, line);
-        let (class, legs) = self.below(line, core, owner, self.homes.of(line));
-        self.caches.refill(core, self.places.cluster(core), line);
-        let waits =
-            if !there && class == Class::Memory { self.waits_for_memory(core, self.homes.of(line), now) } else { 0 };
-        (!there).then_some((class, now + waits + legs.all()))
     }
 
     /// Was a line evicted from a first-level cache? The caller takes it, and passes its tag to [`Model::evicted`].
@@ -342,19 +329,19 @@ impl Model {
     /// The line is already on its way to this CPU, or the bytes are in its store buffer.
     fn own_buffers_serve(&mut self, access: &Access, now: Ticks) -> Option<Outcome> {
         let line = access.address >> self.line_shift;
-        let (mask, room) = (self.mask(access), self.room());
+        let (mask, room, lost) = (self.mask(access), self.room(), self.costs.forwards_lost);
         let cpu = &mut self.cpus[access.cpu as usize];
         let outcome = |(done, effect, stall)| Some(Outcome { done, effect, stall, transfer: None, dirtied: false });
-        if !access.kind.writes() && cpu.has_just_stored(line, mask, now) {
+        if !access.kind.writes() && lost && cpu.has_just_stored(line, mask, now) {
             return outcome((now, now, 0));
         }
         if cpu.idle() {
             return None;
         }
         match access.kind {
-            Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask) {
+            Kind::Load | Kind::LoadAwaited => match cpu.forward(line, mask, now, lost) {
                 Forward::All => outcome((now, now, 0)),
-                Forward::Part(commit) => outcome(cpu.waits(now, commit)),
+                Forward::Later(until) => outcome(cpu.waits(now, until)),
                 Forward::None => {
                     let arrival = cpu.awaited(line, now)?;
                     if access.kind == Kind::LoadAwaited {
@@ -384,7 +371,11 @@ impl Model {
         let line = self.lines.get(index);
         if !from_sibling {
             line.hits = line.hits.saturating_add(1);
-            if line.hits >= HITS_TO_DEMOTE && line.now.owner != NOBODY && line.now.writer == access.cpu as u16 {
+            // One that is ahead of this CPU and wants the line back has asked for it by then. On a private line, this one would
+            // run ahead of it in turn, and so on for ever.
+            let alone = now > line.now.settled + self.slack;
+            if alone && line.hits >= HITS_TO_DEMOTE && line.now.owner != NOBODY && line.now.writer == access.cpu as u16
+            {
                 self.demote(tag, access);
             }
             return Outcome { dirtied, ..self.hit(access, now) };

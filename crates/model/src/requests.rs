@@ -9,11 +9,23 @@ use crate::{Tag, Ticks};
 
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
-    pub(crate) fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
-        let leaves = self.cpus[cpu as usize].leaves(now, self.costs.transfers);
-        let arrival = self.on_the_bus(leaves) + takes;
-        self.cpus[cpu as usize].transfers(arrival);
+    pub(crate) fn transferred(&mut self, access: &Access, now: Ticks, takes: Ticks) -> Ticks {
+        let arrival = self.leaves(access, now) + takes;
+        self.cpus[access.cpu as usize].transfers(arrival);
         arrival
+    }
+
+    /// When the request of an access that is executed at `now` leaves its core for another.
+    fn leaves(&mut self, access: &Access, now: Ticks) -> Ticks {
+        let begun = self.begins(access, now);
+        let leaves = self.cpus[access.cpu as usize].leaves(begun, self.costs.transfers);
+        self.on_the_bus(leaves)
+    }
+
+    /// When an access that is executed at `now` can request its line.
+    pub(crate) fn begins(&self, access: &Access, now: Ticks) -> Ticks {
+        let later = self.costs.rfo_at_retirement && access.kind.stores();
+        if later { self.cpus[access.cpu as usize].retires(now) } else { now }
     }
 
     /// Queues a request at the line's home. Returns when the line arrives and from where; from nowhere if it is
@@ -29,8 +41,7 @@ impl Model {
             self.cpus[access.cpu as usize].waits_for = self.lines.youngest(index);
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
-        let leaves = self.cpus[access.cpu as usize].leaves(now, self.costs.transfers);
-        let leaves = self.on_the_bus(leaves);
+        let leaves = self.leaves(access, now);
         let agent = self.places.cluster(core);
         let ahead = self.ahead(index, access, agent, leaves);
         let (owned, dirty, (class, legs)) = match ahead {
@@ -45,7 +56,8 @@ impl Model {
             }
         };
         let mut legs = self.varied(legs, access);
-        legs.data += self.waits_for_links(class, core, leaves);
+        let home = self.lines.get(index).home;
+        legs.data += self.waits_for_data(class, core, home, leaves);
         self.requests += 1;
         self.cpus[access.cpu as usize].waits_for = Request { number: self.requests, cpu: access.cpu as u16 };
         let grant = Grant {
@@ -155,20 +167,20 @@ impl Model {
 
     /// What a line takes from memory.
     pub(crate) fn memory_takes(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
-        self.memory_legs(core, home).all() + self.waits_for_memory(core, home, now)
+        self.memory_legs(core, home).all() + self.waits_for_data(Class::Memory, core, home, now)
     }
 
-    /// How long it waits for others there, and on its way.
-    pub(crate) fn waits_for_memory(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
+    /// How long a line that comes from there waits for others: at its home's memory, and on its way from another socket.
+    pub(crate) fn waits_for_data(&mut self, class: Class, core: u16, home: u8, now: Ticks) -> Ticks {
         let here = self.places.socket(core);
-        let of = if home == ANYWHERE { here } else { home };
-        self.memory.wait(of, now) + if of == here { 0 } else { self.links.wait(here, now) }
-    }
-
-    /// The same on its way from another socket's cache.
-    pub(crate) fn waits_for_links(&mut self, class: Class, core: u16, now: Ticks) -> Ticks {
-        let crosses = matches!(class, Class::RemoteClean | Class::RemoteModified);
-        if crosses { self.links.wait(self.places.socket(core), now) } else { 0 }
+        match class {
+            Class::Memory => {
+                let of = if home == ANYWHERE { here } else { home };
+                self.memory.wait(of, now) + if of == here { 0 } else { self.links.wait(here, now) }
+            }
+            Class::RemoteClean | Class::RemoteModified => self.links.wait(here, now),
+            Class::Smt | Class::LocalClean | Class::LocalModified | Class::Upgrade => 0,
+        }
     }
 
     pub(crate) fn memory_legs(&self, core: u16, home: u8) -> Legs {
@@ -176,8 +188,20 @@ impl Model {
         if here { self.costs.memory } else { self.costs.remote_memory }
     }
 
-    /// Where a line is that left the caches of the core that had it: in its cluster's, or in memory.
-    pub(crate) fn below(&mut self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
+    /// Where a line comes from that `owner` alone has had, and the legs of its way.
+    pub(crate) fn from_owner(&mut self, line: u64, core: u16, owner: u16, dirty: bool, home: u8) -> (Class, Legs) {
+        if self.caches.on() && !self.caches.has(owner, line) {
+            return self.below(line, core, owner, home);
+        }
+        if core == owner {
+            return (Class::Smt, Legs { data: self.costs.smt, ..Legs::default() });
+        }
+        let distance = self.places.between(core, owner, home);
+        (distance.class(dirty), self.costs.legs(distance, dirty))
+    }
+
+    /// Where it is if it left the caches of the core that had it: in its cluster's, or in memory.
+    fn below(&mut self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
         if self.caches.third_has(self.places.cluster(owner), line) {
             let distance = self.places.between(core, owner, home);
             return (distance.class(false), self.costs.legs(distance, false));

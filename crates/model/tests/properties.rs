@@ -47,7 +47,7 @@ struct Event {
 
 /// Runs one program a CPU; every access in the order it was asked for.
 fn run(programs: &[Vec<Step>]) -> Vec<Event> {
-    let mut model = Model::new(&machine());
+    let mut model = Model::new(&machine(), 0);
     let mut tags = [Tag::UNTOUCHED; LINES as usize];
     let mut clocks = vec![0; programs.len()];
     let mut next = vec![0; programs.len()];
@@ -180,7 +180,7 @@ fn access(cpu: u32, address: u64, kind: Kind) -> Access {
 #[test]
 fn independent_misses_overlap() {
     let time = |kind| {
-        let mut model = Model::new(&machine());
+        let mut model = Model::new(&machine(), 0);
         let mut tags = [Tag::UNTOUCHED; 3];
         let mut now = 0;
         for (line, tag) in tags.iter_mut().enumerate() {
@@ -196,7 +196,7 @@ fn independent_misses_overlap() {
 /// A store does not stall, and the same CPU's load of the stored bytes is served at once.
 #[test]
 fn the_store_buffer_hides_and_forwards() {
-    let mut model = Model::new(&machine());
+    let mut model = Model::new(&machine(), 0);
     let mut tag = Tag::UNTOUCHED;
     model.access(&mut tag, &access(1, 0, Kind::Rmw), 0);
     model.access(&mut tag, &access(2, 0, Kind::Rmw), ticks(5_000));
@@ -210,7 +210,7 @@ fn the_store_buffer_hides_and_forwards() {
 /// The owner goes on hitting until the other's request has had the time to reach it.
 #[test]
 fn an_owner_hits_until_the_snoop_arrives() {
-    let mut model = Model::new(&machine());
+    let mut model = Model::new(&machine(), 0);
     let mut tag = Tag::UNTOUCHED;
     model.access(&mut tag, &access(0, 0, Kind::Rmw), 0);
     let start = ticks(10_000);
@@ -226,7 +226,7 @@ fn an_owner_hits_until_the_snoop_arrives() {
 #[test]
 fn a_line_comes_to_rest() {
     for (kind, demoted) in [(Kind::Store, Some(1)), (Kind::Rmw, None)] {
-        let mut model = Model::new(&machine());
+        let mut model = Model::new(&machine(), 0);
         let mut tag = Tag::UNTOUCHED;
         // The first time, the line is just handed over; the second time it gets a record.
         for (turn, cpu) in [0, 1, 0].into_iter().enumerate() {
@@ -246,7 +246,7 @@ fn a_line_comes_to_rest() {
 /// What a CPU waits for late is charged to the access that it had run past.
 #[test]
 fn late_waits_are_blamed_on_their_cause() {
-    let mut model = Model::new(&machine());
+    let mut model = Model::new(&machine(), 0);
     let (mut loaded, mut stored) = (Tag::UNTOUCHED, Tag::UNTOUCHED);
     let memory = ticks(machine().latency.memory);
     let load = Access { cpu: 0, address: 8, size: 8, kind: Kind::Load, origin: 1 };

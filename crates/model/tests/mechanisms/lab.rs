@@ -13,7 +13,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(machine: &Machine) -> Lab {
-        Lab { model: Model::new(machine), tags: BTreeMap::new(), clocks: vec![0; machine.cpus() as usize] }
+        Lab { model: Model::new(machine, 0), tags: BTreeMap::new(), clocks: vec![0; machine.cpus() as usize] }
     }
 
     /// One access by a CPU, at its clock, which it moves; as the engine does.

@@ -122,3 +122,73 @@ fn a_line_that_is_lost_before_its_store_commits_is_asked_for_again() {
     assert_eq!(lab.model.ask_again(tag, &again, commit).effect, commit + ticks(60));
     assert!(lab.model.commits(tag, 0, commit + ticks(60)));
 }
+
+/// CPU 0 increments a word of a line that another core has taken: its second load gets what it stored itself, or waits for
+/// what the first will deliver.
+#[test]
+fn what_another_core_has_taken_is_forwarded_where_the_profile_says_so() {
+    let second_load = |forwards_lost| {
+        let mut lab = lab(|m| m.core.forwards_lost = forwards_lost);
+        [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+        lab.rest();
+        let begun = lab.clocks[0];
+        lab.access(0, 0, Kind::Load);
+        lab.access(0, 0, Kind::Store);
+        (lab.access(0, 0, Kind::Load).done - begun) / ticks(1)
+    };
+    assert_eq!((second_load(true), second_load(false)), (0, 60));
+}
+
+/// The same where the line is lost as soon as the store is made, which has hit.
+#[test]
+fn what_has_just_been_stored_is_forwarded_where_the_profile_says_so() {
+    let load = |forwards_lost| {
+        let mut lab = lab(|m| (m.core.forwards_lost, m.core.rmw_held) = (forwards_lost, 10));
+        [NEAR, 0].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+        lab.rest();
+        let begun = lab.clocks[0];
+        lab.clocks[NEAR as usize] = begun;
+        lab.access(NEAR, 0, Kind::Rmw);
+        // The snoop comes after 38 cycles.
+        lab.clocks[0] = begun + ticks(37);
+        lab.access(0, 0, Kind::Store);
+        lab.clocks[0] = begun + ticks(40);
+        (lab.access(0, 0, Kind::LoadAwaited).done - begun) / ticks(1)
+    };
+    assert_eq!(load(true), 40);
+    assert!(load(false) > 90, "{}", load(false));
+}
+
+/// A store behind a load that misses: its line is requested when the load is done, or at once.
+#[test]
+fn a_store_requests_its_line_when_it_retires_where_the_profile_says_so() {
+    let effect = |rfo_at_retirement, prepare: fn(&mut Lab)| {
+        let mut lab = lab(|m| m.core.rfo_at_retirement = rfo_at_retirement);
+        prepare(&mut lab);
+        lab.rest();
+        let begun = lab.clocks[0];
+        lab.access(0, 4096, Kind::Load);
+        (lab.access(0, 0, Kind::AtomicStore).effect - begun) / ticks(1)
+    };
+    let updated: fn(&mut Lab) = |lab| [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+    let stored: fn(&mut Lab) = |lab| _ = lab.cycles(NEAR, 0, Kind::Store);
+    // Memory takes 180 cycles, and a transfer 60.
+    assert_eq!([updated, stored, |_| ()].map(|prepare| effect(false, prepare)), [180, 180, 180]);
+    assert_eq!([updated, stored, |_| ()].map(|prepare| effect(true, prepare)), [240, 240, 360]);
+}
+
+/// A request that has not left its core is not in the way of another core's.
+#[test]
+fn a_store_that_has_not_retired_lets_others_pass() {
+    let mut lab = lab(|m| (m.cores_per_socket, m.cores_per_cluster, m.core.rfo_at_retirement) = (4, 4, true));
+    // Of requests that wait, one that is drawn is served next: enough lines that each would be.
+    for line in (0..16).map(|i| i * 64) {
+        [0, 1].into_iter().for_each(|cpu| _ = lab.cycles(cpu, line, Kind::Rmw));
+        lab.rest();
+        let begun = lab.clocks[0];
+        lab.access(0, 4096 + line, Kind::Load);
+        lab.access(0, line, Kind::Store);
+        lab.clocks[2] = begun + ticks(10);
+        assert_eq!(lab.access(2, line, Kind::LoadAwaited).done, begun + ticks(10 + 60));
+    }
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines that go from core to core.
+use crate::common::machine;
 use crate::lab::{Lab, NEAR, REMOTE, lab};
-use corefold_model::{Access, Class, Kind, Machine, Pair, Ticks, ticks};
+use corefold_model::{Access, Class, Kind, Machine, Model, Pair, Ticks, ticks};
 
 #[test]
 fn in_flight_the_owner_keeps_hitting_until_the_snoop_comes() {
@@ -275,4 +276,47 @@ fn a_locked_bus_holds_up_what_leaves_other_cores_and_nothing_else() {
     assert_eq!(lab.model.lock_bus(begun + ticks(400)), begun + ticks(2000), "one lock after the other");
     lab.rest();
     assert_eq!(lab.cycles(REMOTE, 4096, Kind::Store), 200, "it is over");
+}
+
+/// Hits of the core that had the line before do not make it private to the next.
+#[test]
+fn a_line_is_private_again_after_hits_of_its_owner_alone() {
+    let is_private_after = |hits: usize| {
+        let mut lab = lab(|_| ());
+        [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Load));
+        lab.cycles(0, 0, Kind::Store);
+        lab.cycles(NEAR, 0, Kind::Store);
+        lab.rest();
+        // Another asks, and until it is served the owner hits.
+        lab.clocks[0] = lab.clocks[NEAR as usize];
+        lab.access(0, 0, Kind::Store);
+        (0..20).for_each(|_| _ = lab.access(NEAR, 0, Kind::Store));
+        lab.rest();
+        (0..hits).for_each(|_| {
+            lab.clocks[0] += ticks(1);
+            lab.access(0, 0, Kind::Store);
+        });
+        lab.tags[&0].private_cpu().is_some()
+    };
+    assert_eq!([1, 11, 12].map(is_private_after), [false, false, true]);
+}
+
+/// One whose clock is ahead may not have asked for it back yet.
+#[test]
+fn a_line_is_private_again_after_the_slack() {
+    let is_private_after = |slack: u32, cycles: u32| {
+        let mut lab = lab(|_| ());
+        lab.model = Model::new(&machine(), ticks(slack));
+        [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Load));
+        [0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Store));
+        let took = lab.clocks[NEAR as usize];
+        (0..20).for_each(|_| _ = lab.access(NEAR, 0, Kind::Store));
+        lab.clocks[NEAR as usize] = took + ticks(cycles);
+        lab.access(NEAR, 0, Kind::Store);
+        lab.tags[&0].private_cpu().is_some()
+    };
+    assert_eq!(
+        [(0, 10), (200, 10), (200, 190), (200, 210)].map(|(s, c)| is_private_after(s, c)),
+        [true, false, false, true]
+    );
 }
