@@ -38,7 +38,7 @@ impl Model {
             let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
             let Some(set) = set else { return };
             let home = self.homes.of(line);
-            let (class, _) = self.from_owner(line, core, other, tag.is_dirty(), home);
+            let (class, _) = self.sent_by_owner(line, core, other, tag.is_dirty(), home);
             self.waits_for_data(class, core, home, now);
             *tag = Tag::read_by(set);
         } else if let Some(set) = tag.readers() {

@@ -61,7 +61,7 @@ impl Model {
     fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
         let home = self.homes.of(line);
-        let (class, legs) = self.from_owner(line, core, owner, tag.is_dirty(), home);
+        let (class, legs) = self.sent_by_owner(line, core, owner, tag.is_dirty(), home);
         if self.caches.on() {
             self.caches.refill(core, self.places.cluster(core), line);
         }

@@ -189,7 +189,7 @@ impl Model {
     }
 
     /// Where a line comes from that `owner` alone has had, and the legs of its way.
-    pub(crate) fn from_owner(&mut self, line: u64, core: u16, owner: u16, dirty: bool, home: u8) -> (Class, Legs) {
+    pub(crate) fn sent_by_owner(&mut self, line: u64, core: u16, owner: u16, dirty: bool, home: u8) -> (Class, Legs) {
         if self.caches.on() && !self.caches.has(owner, line) {
             return self.below(line, core, owner, home);
         }
