@@ -205,10 +205,15 @@ pub fn stores_behind_a_miss(missing: &mut u64, held: &mut [u64; 16], count: u64)
     now() - begun
 }
 
-/// [`REPEATS`] additions that are not atomic to a word whose line another CPU may write to.
+/// [`REPEATS`] additions that are not atomic to a word whose line another CPU may write to, or as many stores.
 pub fn add_plainly(word: &core::sync::atomic::AtomicU64) {
     // SAFETY: changes the word.
     unsafe { asm!(".rept 200", "add qword ptr [{at}], 1", ".endr", at = in(reg) word.as_ptr(), options(nostack)) };
+}
+
+pub fn store_plainly(word: &core::sync::atomic::AtomicU64) {
+    // SAFETY: changes the word.
+    unsafe { asm!(".rept 200", "mov qword ptr [{at}], 1", ".endr", at = in(reg) word.as_ptr(), options(nostack)) };
 }
 
 /// Adds to a contended word; returns what was there.

@@ -261,7 +261,6 @@ const NEAREST: [&str; 3] = ["latency.cluster_modified", "latency.local_modified"
 /// What two CPUs do to a line that both want.
 fn tenure(figures: &mut Vec<Figure>, clock: Clock, a: usize, b: usize) {
     figures.push(pairs::forwards_lost(clock, a, b));
-    figures.push(pairs::rfo_at_retirement(clock, a, b));
     let (ns, operations) = pairs::tenure(clock, a, b);
     if !operations.median.is_finite() {
         return;

@@ -215,94 +215,59 @@ pub fn at_once(clock: Clock, here: usize, there: usize, latency: f64) -> Figure 
     Figure::derived("core.transfers", "count", count.round().max(1.0), &how)
 }
 
-/// Does a store request its line only when it retires? Then it waits for the loads before it, and the two transfers follow
-/// each other.
-pub fn rfo_at_retirement(clock: Clock, here: usize, there: usize) -> Figure {
-    let each = |load: bool, store: bool| {
-        let round = |ring: &mut Ring| {
-            let words = ring.words_apart(STRIDE);
-            let begun = now();
-            for pair in words.chunks_exact(2) {
-                // SAFETY: words of the ring, which is this CPU's in this round; volatile, so that the accesses are made.
-                unsafe {
-                    if load {
-                        pair[0].read_volatile();
-                    }
-                    if store {
-                        pair[1].write_volatile(1);
-                    }
-                }
-                asm::drain();
-            }
-            clock.ns((now() - begun) as f64) / (words.len() / 2) as f64
-        };
-        Spread::of(by_turns(here, there, State::Modified, round)).median
-    };
-    let [none, load, store, both] =
-        [(false, false), (true, false), (false, true), (true, true)].map(|(l, s)| each(l, s));
-    let how = format!(
-        "a load and a store of lines that another core wrote take {both:.0} ns, with the fence after them; a load alone \
-         {load:.0}, a store alone {store:.0}, the fence {none:.0}"
-    );
-    let follows = follow(none, load, store, both);
-    Figure::derived("core.rfo_at_retirement", "count", f64::from(follows), &how)
-}
-
-/// Of times that all include that of `none`: does `both` take as long as the two after each other, rather than as the longer?
-fn follow(none: f64, load: f64, store: f64, both: f64) -> bool {
-    let hidden = load + store - none - both;
-    hidden < (load.min(store) - none) / 2.0
-}
-
-/// Does a load get what was stored to its word though another CPU has taken the line since? Then it costs little that another
-/// writes to the line.
+/// Does a load get what was stored to its word though another CPU has taken the line since? Else additions to a word wait for
+/// the line, where stores to it only fill the store buffer.
 pub fn forwards_lost(clock: Clock, here: usize, there: usize) -> Figure {
     const ROUNDS: usize = 20;
-    /// Of [`asm::REPEATS`] additions.
+    /// Of [`asm::REPEATS`] additions or stores.
     const BLOCKS: u64 = 200;
+    const BLOCKS_BESIDE: u64 = 10;
     const REST: u64 = 0;
     const ADD: u64 = 1;
-    const END: u64 = 2;
+    const STORE: u64 = 2;
+    const END: u64 = 3;
     #[repr(align(128))]
     struct Alone<T>(T);
     let line = Alone([const { AtomicU64::new(0) }; 8]);
     let (told, does) = (Alone(AtomicU64::new(REST)), Alone(AtomicU64::new(REST)));
-    let additions = || {
+    let run = |what: u64, word: &AtomicU64, blocks: u64| match what {
+        ADD => (0..blocks).for_each(|_| asm::add_plainly(word)),
+        STORE => (0..blocks).for_each(|_| asm::store_plainly(word)),
+        _ => (),
+    };
+    let timed = |what: u64, beside: u64| {
+        told.0.store(beside, SeqCst);
+        await_turn(&does.0, beside);
         let begun = now();
-        (0..BLOCKS).for_each(|_| asm::add_plainly(&line.0[0]));
+        run(what, &line.0[0], BLOCKS);
         clock.ns((now() - begun) as f64) / (BLOCKS * asm::REPEATS) as f64
     };
-    let tell = |what: u64| {
-        told.0.store(what, SeqCst);
-        await_turn(&does.0, what);
-    };
-    let rounds: Vec<[f64; 2]> = std::thread::scope(|scope| {
+    let rounds: Vec<[f64; 3]> = std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(there);
             while does.0.load(SeqCst) != END {
                 let what = told.0.load(SeqCst);
                 does.0.store(what, SeqCst);
-                if what == ADD {
-                    (0..10).for_each(|_| asm::add_plainly(&line.0[4]));
-                }
+                run(what, &line.0[4], BLOCKS_BESIDE);
             }
         });
         pin(here);
-        let round = || {
-            [REST, ADD].map(|what| {
-                tell(what);
-                additions()
-            })
-        };
-        let rounds = (0..ROUNDS).map(|_| round()).collect();
-        tell(END);
+        let round = |_| [timed(ADD, REST), timed(ADD, ADD), timed(STORE, STORE)];
+        let rounds = (0..ROUNDS).map(round).collect();
+        timed(REST, END);
         rounds
     });
-    let [alone, both] = [0, 1].map(|i| Spread::of(rounds.iter().map(|round| round[i]).collect()).median);
+    let [alone, both, stores] = [0, 1, 2].map(|i| Spread::of(rounds.iter().map(|round| round[i]).collect()).median);
     let how = format!(
-        "an addition that is not atomic takes {alone:.2} ns, and {both:.2} ns while another CPU adds to another word of the line"
+        "an addition that is not atomic takes {both:.2} ns while another CPU adds to another word of the line, and {alone:.2} alone; \
+         a store takes {stores:.2} while another CPU stores there"
     );
-    Figure::derived("core.forwards_lost", "count", f64::from(both < 2.0 * alone), &how)
+    Figure::derived("core.forwards_lost", "count", f64::from(!waits_for_the_line(alone, both, stores)), &how)
+}
+
+/// By times of an addition alone, of one beside another CPU's, and of a store beside another CPU's.
+fn waits_for_the_line(alone: f64, both: f64, stores: f64) -> bool {
+    both > 1.5 * alone.max(stores)
 }
 
 /// Two CPUs add to one word, in each round to one of another line, as each has its home. Returns nanoseconds of an
@@ -355,10 +320,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_waits_for_a_load_is_told_from_one_that_does_not() {
-        // Zen 4, from near and far: a fence, a load, a store, both, in nanoseconds.
-        assert!(!follow(10.0, 38.0, 40.0, 42.0));
-        assert!(!follow(10.0, 190.0, 170.0, 195.0));
-        assert!(follow(10.0, 38.0, 40.0, 66.0));
+    fn an_addition_that_waits_for_its_line_is_told_from_a_full_store_buffer() {
+        // Zen 4, from near and far, in nanoseconds.
+        assert!(waits_for_the_line(0.27, 1.29, 0.32));
+        assert!(waits_for_the_line(0.27, 1.0, 0.51));
+        assert!(!waits_for_the_line(2.0, 2.1, 0.3));
+        assert!(!waits_for_the_line(0.27, 1.2, 1.2));
     }
 }

@@ -49,12 +49,6 @@ impl Ring {
         (0..self.count as usize).map(move |i| &raw mut words[first + i * stride / 8])
     }
 
-    /// The same, in an order that no prefetcher guesses.
-    pub fn words_apart(&mut self, stride: usize) -> Vec<*mut u64> {
-        let words: Vec<*mut u64> = self.second_words(stride).collect();
-        shuffled(words.len()).into_iter().map(|i| words[i]).collect()
-    }
-
     /// Adds to these words.
     pub fn touch(&mut self, stride: usize) {
         // SAFETY: within the vector; volatile, so that the access is made.

@@ -121,7 +121,6 @@ pub const KEYS: &[Key] = &[
     key("core.pause", Time, 1, LONG),
     key("core.store_buffer", Count, 0, 1024),
     maybe("core.forwards_lost", Count, 0, 1, Number(1)),
-    maybe("core.rfo_at_retirement", Count, 0, 1, Number(0)),
     key("core.misses", Count, 1, 1024),
     maybe("core.transfers", Count, 1, 1024, Like("core.misses")),
     key("core.window", Time, 0, LONG),

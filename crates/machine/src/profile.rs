@@ -256,7 +256,6 @@ impl Numbers {
             pause: self.get("core.pause"),
             store_buffer: self.get("core.store_buffer"),
             forwards_lost: self.get("core.forwards_lost") == 1,
-            rfo_at_retirement: self.get("core.rfo_at_retirement") == 1,
             misses: self.get("core.misses"),
             transfers: self.get("core.transfers"),
             window: self.get("core.window"),

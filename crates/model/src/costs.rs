@@ -23,7 +23,6 @@ pub(crate) struct Costs {
     pub transfers: usize,
     pub store_buffer: usize,
     pub forwards_lost: bool,
-    pub rfo_at_retirement: bool,
     pub l2_bandwidth: Rates,
     /// Standard deviation of a transfer, in 1024ths of its time.
     spread: u64,
@@ -90,7 +89,6 @@ impl Costs {
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,
             forwards_lost: machine.core.forwards_lost,
-            rfo_at_retirement: machine.core.rfo_at_retirement,
             l2_bandwidth: Rates::of(machine),
             spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,

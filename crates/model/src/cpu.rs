@@ -252,7 +252,7 @@ impl Cpu {
     }
 
     /// When the line arrives that a load of this CPU already asked for.
-    fn loads_line(&self, line: u64, now: Ticks) -> Option<Ticks> {
+    pub fn loads_line(&self, line: u64, now: Ticks) -> Option<Ticks> {
         self.loads.iter().find(|l| l.line == line && l.done > now).map(|l| l.done)
     }
 
@@ -260,11 +260,6 @@ impl Cpu {
     pub fn awaited(&self, line: u64, now: Ticks) -> Option<Ticks> {
         self.loads_line(line, now)
             .or_else(|| self.stores.iter().find(|s| s.line == line && s.commit > now).map(|s| s.commit))
-    }
-
-    /// When a store retires that is executed at `now`: after the loads before it.
-    pub fn retires(&self, now: Ticks) -> Ticks {
-        self.loaded.max(now)
     }
 
     /// When a request to another core can leave this one, of which `limit` may be under way.
@@ -303,7 +298,7 @@ impl Cpu {
     pub fn forward(&self, line: u64, mask: u64, now: Ticks, lost: bool) -> Forward {
         match self.stores.iter().rev().find(|s| s.line == line && s.mask & mask != 0) {
             None => Forward::None,
-            Some(s) if s.mask & mask == mask => match self.loads_line(line, now).filter(|_| !lost) {
+            Some(s) if s.mask & mask == mask => match (!lost).then(|| self.loads_line(line, now)).flatten() {
                 Some(arrival) => Forward::Later(arrival),
                 None => Forward::All,
             },

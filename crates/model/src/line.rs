@@ -140,8 +140,9 @@ pub(crate) struct Line {
     pub tail: State,
     /// The last request that took effect.
     last: Grant,
-    /// Hits of the owner in a row.
+    /// Hits of one CPU of the owner in a row, and when the first was.
     pub hits: u8,
+    pub alone_from: Ticks,
     /// It was written atomically: it is meant to be shared, and never becomes private again.
     pub atomic: bool,
     /// The socket whose memory it lies in.
@@ -165,6 +166,7 @@ impl Line {
             tail: state,
             last,
             hits: 0,
+            alone_from: 0,
             atomic: false,
             home,
             next_snoop,
@@ -206,12 +208,6 @@ impl Line {
     /// follow each other, in an order that `drawn` decides: one goes ahead of those of other agents that have not been where
     /// the line is by then.
     pub fn ahead(&self, agent: u16, request: Ticks, drawn: u64) -> Option<usize> {
-        // Those of stores that have not left their core ([`Core::rfo_at_retirement`]) are not there yet.
-        let unsent = |other: &&Grant| other.agent == agent && other.request > request && !other.firm;
-        let first = self.queue.len() - self.queue.iter().rev().take(MOST_PASSED).take_while(unsent).count();
-        if first < self.queue.len() && self.before(first).0 != NOBODY {
-            return Some(first);
-        }
         let same = self.queue.iter().rposition(|other| other.agent == agent);
         if let Some(place) = same.and_then(|last| self.among(last, request, drawn)) {
             return Some(place);

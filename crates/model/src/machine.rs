@@ -120,10 +120,8 @@ pub struct Core {
     /// Stores that wait in the store buffer; without one the CPU waits for each.
     pub store_buffer: u32,
     /// A store that is in the store buffer, or has just left it, is forwarded to a load even if another core has taken its
-    /// line; else the load waits for the line.
+    /// line; else the load waits for the line, if an earlier one has asked for it.
     pub forwards_lost: bool,
-    /// A store requests its line when it retires, after all loads before it; else at once.
-    pub rfo_at_retirement: bool,
     /// Misses under way at once.
     pub misses: u32,
     /// Of these, lines that come from other cores.

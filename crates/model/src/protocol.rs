@@ -7,7 +7,7 @@ use crate::line::{NOBODY, State, When};
 use crate::model::{HANDED, Model};
 use crate::{Tag, Ticks};
 
-/// Hits in a row after which a line counts as its owner's alone, if it has it for longer than the slack.
+/// Hits in a row after which a line counts as its owner's alone, if they take longer than the slack.
 const HITS_TO_DEMOTE: u8 = 12;
 
 impl Model {
@@ -69,8 +69,8 @@ impl Model {
         let takes = legs.all() + self.waits_for_data(class, core, home, now);
         let arrival = match class {
             Class::Smt => now + takes,
-            Class::Memory => self.on_the_bus(self.begins(access, now)) + takes,
-            _ => self.transferred(access, now, takes),
+            Class::Memory => self.on_the_bus(now) + takes,
+            _ => self.transferred(access.cpu, now, takes),
         };
         self.cpus[access.cpu as usize].touched_first(line, arrival);
         self.miss(access, now, arrival, class)
@@ -96,7 +96,7 @@ impl Model {
                 let home = self.homes.of(access.address >> self.line_shift);
                 let distance = self.places.nearest(self.readers.get(set), core, home);
                 let waits = self.waits_for_data(distance.class(false), core, home, now);
-                let arrival = self.transferred(access, now, self.costs.legs(distance, false).all() + waits);
+                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all() + waits);
                 if self.caches.on() {
                     self.caches.refill(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
@@ -180,8 +180,7 @@ impl Model {
             self.caches.refill(core, self.places.cluster(core), line);
         }
         let home = self.homes.of(line);
-        let begun = self.begins(access, now);
-        let arrival = self.on_the_bus(begun) + self.memory_takes(core, home, now);
+        let arrival = self.on_the_bus(now) + self.memory_takes(core, home, now);
         let held = if access.kind == Kind::Rmw { arrival + self.costs.rmw } else { arrival };
         self.cpus[access.cpu as usize].touched_first(line, held);
         self.miss(access, now, arrival, Class::Memory)
@@ -197,8 +196,7 @@ impl Model {
             Found::Third => (self.caches.third_hit, Some(Class::LocalClean)),
             Found::Nowhere => (self.memory_takes(core, self.homes.of(line), now), Some(Class::Memory)),
         };
-        let begun = self.begins(access, now);
-        Some(self.arrives(access, now, self.on_the_bus(begun) + takes, class))
+        Some(self.arrives(access, now, self.on_the_bus(now) + takes, class))
     }
 
     #[inline(always)]
@@ -370,10 +368,13 @@ impl Model {
         }
         let line = self.lines.get(index);
         if !from_sibling {
+            if line.hits == 0 {
+                line.alone_from = now;
+            }
             line.hits = line.hits.saturating_add(1);
             // One that is ahead of this CPU and wants the line back has asked for it by then. On a private line, this one would
             // run ahead of it in turn, and so on for ever.
-            let alone = now > line.now.settled + self.slack;
+            let alone = now > line.alone_from + self.slack;
             if alone && line.hits >= HITS_TO_DEMOTE && line.now.owner != NOBODY && line.now.writer == access.cpu as u16
             {
                 self.demote(tag, access);
@@ -381,6 +382,7 @@ impl Model {
             return Outcome { dirtied, ..self.hit(access, now) };
         }
         line.now.writer = access.cpu as u16;
+        line.hits = 0;
         self.miss(access, now, now + self.costs.smt, Class::Smt)
     }
 }

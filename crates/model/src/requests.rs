@@ -9,23 +9,11 @@ use crate::{Tag, Ticks};
 
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
-    pub(crate) fn transferred(&mut self, access: &Access, now: Ticks, takes: Ticks) -> Ticks {
-        let arrival = self.leaves(access, now) + takes;
-        self.cpus[access.cpu as usize].transfers(arrival);
+    pub(crate) fn transferred(&mut self, cpu: u32, now: Ticks, takes: Ticks) -> Ticks {
+        let leaves = self.cpus[cpu as usize].leaves(now, self.costs.transfers);
+        let arrival = self.on_the_bus(leaves) + takes;
+        self.cpus[cpu as usize].transfers(arrival);
         arrival
-    }
-
-    /// When the request of an access that is executed at `now` leaves its core for another.
-    fn leaves(&mut self, access: &Access, now: Ticks) -> Ticks {
-        let begun = self.begins(access, now);
-        let leaves = self.cpus[access.cpu as usize].leaves(begun, self.costs.transfers);
-        self.on_the_bus(leaves)
-    }
-
-    /// When an access that is executed at `now` can request its line.
-    pub(crate) fn begins(&self, access: &Access, now: Ticks) -> Ticks {
-        let later = self.costs.rfo_at_retirement && access.kind.stores();
-        if later { self.cpus[access.cpu as usize].retires(now) } else { now }
     }
 
     /// Queues a request at the line's home. Returns when the line arrives and from where; from nowhere if it is
@@ -41,7 +29,11 @@ impl Model {
             self.cpus[access.cpu as usize].waits_for = self.lines.youngest(index);
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
         }
-        let leaves = self.leaves(access, now);
+        // A store that finds a load of its line under way requests the line once that is done: the load has the fill buffer.
+        let cpu = &mut self.cpus[access.cpu as usize];
+        let loaded = cpu.loads_line(access.address >> self.line_shift, now).filter(|_| access.kind.stores());
+        let leaves = cpu.leaves(now, self.costs.transfers).max(loaded.unwrap_or(now));
+        let leaves = self.on_the_bus(leaves);
         let agent = self.places.cluster(core);
         let ahead = self.ahead(index, access, agent, leaves);
         let (owned, dirty, (class, legs)) = match ahead {

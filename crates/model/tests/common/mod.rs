@@ -52,7 +52,6 @@ pub fn machine() -> Machine {
             pause: 10,
             store_buffer: 4,
             forwards_lost: true,
-            rfo_at_retirement: false,
             misses: 3,
             transfers: 3,
             window: 50,

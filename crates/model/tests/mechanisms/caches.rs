@@ -177,7 +177,7 @@ fn lines_that_all_read_and_lines_that_are_fought_for_run_out_of_caches_too() {
     }
 }
 
-/// CPU 0 reads lines that another core has had alone and evicted to memory, or that their record says so of.
+/// CPU 0 reads lines that another core has evicted to memory, which it has had to itself or as the last of several.
 #[test]
 fn what_its_owner_has_evicted_to_memory_takes_bandwidth() {
     let read = |pairs: bool, recorded: bool, bandwidth: u32| {
@@ -201,24 +201,4 @@ fn what_its_owner_has_evicted_to_memory_takes_bandwidth() {
         let (without, with) = (read(pairs, recorded, 0), read(pairs, recorded, 2560));
         assert!(without < 50_000 && (90_000..110_000).contains(&with), "{pairs} {recorded}: {without}, {with}");
     }
-}
-
-#[test]
-fn a_store_requests_an_evicted_line_when_it_retires_where_the_profile_says_so() {
-    let effect = |rfo_at_retirement, owner: u32, others: u64| {
-        let mut lab = lab(|m| {
-            small_caches(m);
-            m.core.rfo_at_retirement = rfo_at_retirement;
-        });
-        lab.cycles(owner, 0, Kind::Store);
-        (1..others).for_each(|line| _ = lab.cycles(owner, line * 64, Kind::Store));
-        lab.rest();
-        let begun = lab.clocks[0];
-        lab.access(0, 1 << 20, Kind::Load);
-        (lab.access(0, 0, Kind::Store).effect - begun) / ticks(1)
-    };
-    // Behind a load from memory, in the third level, in memory, and in memory after another core had it.
-    assert_eq!([(0, 100), (0, 1000), (NEAR, 1000)].map(|(owner, others)| effect(false, owner, others)), [180; 3]);
-    let retired = [(0, 100), (0, 1000), (NEAR, 1000)].map(|(owner, others)| effect(true, owner, others));
-    assert_eq!(retired, [180 + 30, 180 + 180, 180 + 180]);
 }

@@ -159,36 +159,18 @@ fn what_has_just_been_stored_is_forwarded_where_the_profile_says_so() {
     assert!(load(false) > 90, "{}", load(false));
 }
 
-/// A store behind a load that misses: its line is requested when the load is done, or at once.
+/// It commits two transfers after the load, as the load brings a copy that is not to be written to; another line's does not wait.
 #[test]
-fn a_store_requests_its_line_when_it_retires_where_the_profile_says_so() {
-    let effect = |rfo_at_retirement, prepare: fn(&mut Lab)| {
-        let mut lab = lab(|m| m.core.rfo_at_retirement = rfo_at_retirement);
-        prepare(&mut lab);
+fn a_store_to_a_line_that_a_load_is_bringing_requests_it_when_the_load_is_done() {
+    let effect = |stored: u64, migratory| {
+        let mut lab = lab(|m| m.latency.migratory = migratory);
+        for line in [0, 4096] {
+            [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, line, Kind::Rmw));
+        }
         lab.rest();
         let begun = lab.clocks[0];
-        lab.access(0, 4096, Kind::Load);
-        (lab.access(0, 0, Kind::AtomicStore).effect - begun) / ticks(1)
+        lab.access(0, 0, Kind::Load);
+        (lab.access(0, stored, Kind::AtomicStore).effect - begun) / ticks(1)
     };
-    let updated: fn(&mut Lab) = |lab| [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
-    let stored: fn(&mut Lab) = |lab| _ = lab.cycles(NEAR, 0, Kind::Store);
-    // Memory takes 180 cycles, and a transfer 60.
-    assert_eq!([updated, stored, |_| ()].map(|prepare| effect(false, prepare)), [180, 180, 180]);
-    assert_eq!([updated, stored, |_| ()].map(|prepare| effect(true, prepare)), [240, 240, 360]);
-}
-
-/// A request that has not left its core is not in the way of another core's.
-#[test]
-fn a_store_that_has_not_retired_lets_others_pass() {
-    let mut lab = lab(|m| (m.cores_per_socket, m.cores_per_cluster, m.core.rfo_at_retirement) = (4, 4, true));
-    // Of requests that wait, one that is drawn is served next: enough lines that each would be.
-    for line in (0..16).map(|i| i * 64) {
-        [0, 1].into_iter().for_each(|cpu| _ = lab.cycles(cpu, line, Kind::Rmw));
-        lab.rest();
-        let begun = lab.clocks[0];
-        lab.access(0, 4096 + line, Kind::Load);
-        lab.access(0, line, Kind::Store);
-        lab.clocks[2] = begun + ticks(10);
-        assert_eq!(lab.access(2, line, Kind::LoadAwaited).done, begun + ticks(10 + 60));
-    }
+    assert_eq!((effect(0, false), effect(0, true), effect(4096, false)), (120, 60, 60));
 }
