@@ -320,3 +320,18 @@ fn a_line_is_private_again_after_the_slack() {
         [true, false, false, true]
     );
 }
+
+#[test]
+fn a_line_that_siblings_write_by_turns_is_not_private() {
+    const SIBLING: u32 = 4;
+    let mut lab = lab(|_| ());
+    [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Load));
+    lab.cycles(0, 0, Kind::Store);
+    lab.rest();
+    // None of them twelve times in a row.
+    for _ in 0..4 {
+        (0..10).for_each(|_| _ = lab.cycles(0, 0, Kind::Store));
+        (0..10).for_each(|_| _ = lab.cycles(SIBLING, 0, Kind::Store));
+    }
+    assert_eq!(lab.tags[&0].private_cpu(), None);
+}
