@@ -205,12 +205,13 @@ pub fn stores_behind_a_miss(missing: &mut u64, held: &mut [u64; 16], count: u64)
     now() - begun
 }
 
-/// [`REPEATS`] additions that are not atomic to a word whose line another CPU may write to, or as many stores.
+/// [`REPEATS`] additions that are not atomic to a word whose line another CPU may write to.
 pub fn add_plainly(word: &core::sync::atomic::AtomicU64) {
     // SAFETY: changes the word.
     unsafe { asm!(".rept 200", "add qword ptr [{at}], 1", ".endr", at = in(reg) word.as_ptr(), options(nostack)) };
 }
 
+/// As many stores.
 pub fn store_plainly(word: &core::sync::atomic::AtomicU64) {
     // SAFETY: changes the word.
     unsafe { asm!(".rept 200", "mov qword ptr [{at}], 1", ".endr", at = in(reg) word.as_ptr(), options(nostack)) };
