@@ -284,7 +284,8 @@ fn a_structure_that_is_read_as_a_whole_is_not_torn() {
     let done = Workspace::new().corefold("run --release --cpus 2 --example torn");
     assert!(done.code == Some(0) && done.err.contains("torn: 0\n"), "{}{}", done.out, done.err);
     let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("Feed::read [ptr::read_volatile] (torn.rs:36)"), "{}", done.out);
+    // The column may be too narrow for all of `Feed::read [ptr::read_volatile]`.
+    assert!(words.contains("Feed::read [ptr::rea") && words.contains("torn.rs:36"), "{}", done.out);
 }
 
 #[test]
