@@ -37,6 +37,10 @@ pub enum By {
     StoresAtOnce,
 }
 
+/// On a pair of lines of its own.
+#[repr(align(128))]
+struct Alone<T>(T);
+
 struct Line(*mut Ring);
 // SAFETY: the two threads take turns, by `turn` below.
 unsafe impl Send for Line {}
@@ -226,8 +230,6 @@ pub fn forwards_lost(clock: Clock, here: usize, there: usize) -> Figure {
     const ADD: u64 = 1;
     const STORE: u64 = 2;
     const END: u64 = 3;
-    #[repr(align(128))]
-    struct Alone<T>(T);
     let line = Alone([const { AtomicU64::new(0) }; 8]);
     let (told, does) = (Alone(AtomicU64::new(REST)), Alone(AtomicU64::new(REST)));
     let run = |what: u64, word: &AtomicU64, blocks: u64| match what {
@@ -278,8 +280,6 @@ pub fn tenure(clock: Clock, here: usize, there: usize) -> (Spread, Spread) {
     /// Words of the lines and the two beside them.
     const APART: usize = 5 * 8;
     let words: Vec<AtomicU64> = (0..ROUNDS * APART).map(|_| AtomicU64::new(0)).collect();
-    #[repr(align(128))]
-    struct Alone(AtomicU64);
     let turn = Alone(AtomicU64::new(0));
     let run = |word: &AtomicU64| {
         // Both begin at once; each stops after its share, and what follows for the other alone does not count.
