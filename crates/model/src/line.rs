@@ -36,6 +36,8 @@ pub(crate) struct Grant {
     pub cpu: u16,
     /// What speaks for the core to others: its cluster's cache.
     pub agent: u16,
+    /// Nobody outside its cluster had the line, as far as was known when it was made.
+    pub within: bool,
     /// The core gets the line alone: it wrote, or nobody else had it.
     pub alone: bool,
     pub dirty: bool,
@@ -93,6 +95,7 @@ impl Grant {
             core: state.owner,
             cpu: NOBODY,
             agent: NOBODY,
+            within: true,
             alone: true,
             dirty: state.dirty,
             snooped: false,
@@ -110,26 +113,30 @@ impl Grant {
         self.times.settled - self.hold
     }
 
-    /// When its snoop could be where the line is, if that was last requested by `agent` at `before`.
-    fn reaches(&self, agent: u16, before: &Times) -> Ticks {
-        let free = if agent == self.agent || !self.snooped { before.home_free } else { before.entered };
+    /// Does nobody outside its cluster have the line, if this request came before?
+    fn within(&self, before: &Grant) -> bool {
+        if before.alone && before.agent != NOBODY { before.agent == self.agent } else { self.within }
+    }
+
+    /// When its snoop could be where the line is, behind that request.
+    fn reaches(&self, before: &Grant, times: &Times) -> Ticks {
+        let free = if before.agent == self.agent || !self.snooped { times.home_free } else { times.entered };
         self.request.max(free) + self.snoop_leg
     }
 
-    /// Its times, behind a request of `agent` that has these.
-    fn follow(&mut self, agent: u16, before: &Times, home: Home) {
-        let before = if home.queueing { *before } else { Times::default() };
-        let reaches = self.reaches(agent, &before);
+    /// Its times, behind that request.
+    fn follow(&mut self, before: &Grant, home: Home) {
+        let times = if home.queueing { before.times } else { Times::default() };
+        let (reaches, within) = (self.reaches(before, &times), self.within(before));
         let (snoop, arrival, home_free) = if self.snooped {
-            let snoop = reaches.max(before.settled);
-            let passes_by = home.data_by && [self.agent, NOBODY].contains(&agent);
-            let home_free = snoop + if passes_by { self.data_leg / 2 } else { self.data_leg };
+            let snoop = reaches.max(times.settled);
+            let home_free = snoop + if home.data_by && within { self.data_leg / 2 } else { self.data_leg };
             (snoop, snoop + self.data_leg, home_free)
         } else {
             let begin = reaches - self.snoop_leg;
             (begin, reaches + self.data_leg, begin + home.busy)
         };
-        let entered = if agent == self.agent { before.entered } else { home_free };
+        let entered = if within && before.agent == self.agent { times.entered } else { home_free };
         self.times = Times { snoop, settled: arrival + self.hold, home_free, entered };
     }
 }
@@ -219,8 +226,8 @@ impl Line {
         };
         // Where others have copies, too, the ways of later requests are to the farthest of them.
         let alone = self.before(place).0 != NOBODY;
-        let times = &same.map_or(&self.last, |at| &self.queue[at]).times;
-        self.queue.get(place).filter(|next| alone && request <= next.reaches(agent, times)).map(|_| place)
+        let before = same.map_or(&self.last, |at| &self.queue[at]);
+        self.queue.get(place).filter(|next| alone && request <= next.reaches(before, &before.times)).map(|_| place)
     }
 
     /// A place ahead of one of those of an agent, of which this is the last, that wait with a request at `request`; `None`
@@ -233,7 +240,7 @@ impl Line {
             let grant = &self.queue[at];
             let before = previous(at);
             let passes = grant.agent == agent && !grant.firm;
-            passes && request <= grant.reaches(before.agent, &before.times) && self.before(at).0 != NOBODY
+            passes && request <= grant.reaches(before, &before.times) && self.before(at).0 != NOBODY
         };
         let waiting = (0..=last).rev().take(MOST_PASSED).take_while(|at| waits(*at)).count() as u64;
         let behind = drawn % (waiting + 1);
@@ -250,13 +257,10 @@ impl Line {
 
     /// The times of all requests from this place on.
     fn follow_up(&mut self, from: usize, home: Home) {
-        let (mut agent, mut times) = match from.checked_sub(1) {
-            Some(at) => (self.queue[at].agent, self.queue[at].times),
-            None => (self.last.agent, self.last.times),
-        };
+        let mut before = from.checked_sub(1).map_or(self.last, |at| self.queue[at]);
         for grant in self.queue.range_mut(from..) {
-            grant.follow(agent, &times, home);
-            (agent, times) = (grant.agent, grant.times);
+            grant.follow(&before, home);
+            before = *grant;
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::access::{Access, Kind, Outcome};
 use crate::line::{Grant, NOBODY, Times, When};
 use crate::model::Model;
+use crate::places::Distance;
 use crate::{Class, Tag, Ticks};
 
 impl Model {
@@ -35,12 +36,16 @@ impl Model {
             if other == core || self.cpus[owner as usize].owns_from(line) > now || self.demoted.contains_key(&line) {
                 return;
             }
-            let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
-            let Some(set) = set else { return };
+            let next = if self.caches.on() && !self.caches.has(other, line) {
+                Some(Tag::private_clean(cpu))
+            } else {
+                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
+            };
+            let Some(next) = next else { return };
             let home = self.homes.of(line);
             let (class, _) = self.sent_by_owner(line, core, other, tag.is_dirty(), home);
             self.waits_for_data(class, core, home, now);
-            *tag = Tag::read_by(set);
+            *tag = next;
         } else if let Some(set) = tag.readers() {
             if self.readers.has(set, core) {
                 return;
@@ -66,21 +71,22 @@ impl Model {
         }
         let owned = self.lines.get(index).tail.owner != NOBODY;
         let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
-        let (class, legs) = self.route(index, core, access.kind.writes(), line);
+        let way = self.route(index, core, access.kind.writes(), line);
         let home = self.lines.get(index).home;
-        self.waits_for_data(class, core, home, now);
+        self.waits_for_data(way.class, core, home, now);
         let grant = Grant {
             number: 0,
             core,
-            cpu: NOBODY,
+            cpu: cpu as u16,
             agent: self.places.cluster(core),
-            alone: false,
+            within: way.distance == Distance::Cluster,
+            alone: way.left,
             dirty: false,
             firm: true,
             snooped: owned,
-            request: now + legs.request,
-            snoop_leg: legs.snoop,
-            data_leg: legs.data,
+            request: now + way.legs.request,
+            snoop_leg: way.legs.snoop,
+            data_leg: way.legs.data,
             hold: 0,
             times: Times::default(),
         };

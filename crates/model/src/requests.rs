@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests for a line: how they queue at its home, where its data comes from, and when it arrives.
 use crate::access::{Access, Class, Kind, Outcome};
-use crate::costs::Legs;
+use crate::costs::{Costs, Legs};
 use crate::line::{Grant, NOBODY, Request, Times, When};
 use crate::model::Model;
 use crate::places::{ANYWHERE, Distance};
 use crate::{Tag, Ticks};
+
+/// How a line comes to who requests it.
+pub(crate) struct Way {
+    pub class: Class,
+    pub legs: Legs,
+    pub distance: Distance,
+    /// It has left the caches of the core that had it: nobody else has a copy.
+    pub left: bool,
+}
+
+impl Costs {
+    /// From one of the cores that have it, this far away.
+    fn way(&self, distance: Distance, dirty: bool, writes: bool) -> Way {
+        Way { class: distance.class(dirty), legs: self.legs(distance, dirty || writes), distance, left: false }
+    }
+}
 
 impl Model {
     /// When a line arrives that another core sends, and for which nobody else has asked.
@@ -36,18 +52,19 @@ impl Model {
         let leaves = self.on_the_bus(leaves);
         let agent = self.places.cluster(core);
         let ahead = self.ahead(index, access, agent, leaves);
-        let (owned, dirty, (class, legs)) = match ahead {
+        let (owned, dirty, way) = match ahead {
             Some(place) => {
                 let (from, dirty) = self.lines.get(index).before(place);
                 let distance = self.places.between(core, from, self.lines.get(index).home);
-                (true, dirty, (distance.class(dirty), self.costs.legs(distance, dirty || writes)))
+                (true, dirty, self.costs.way(distance, dirty, writes))
             }
             None => {
-                let route = self.route(index, core, writes, access.address >> self.line_shift);
-                (tail.owner != NOBODY, tail.dirty, route)
+                let way = self.route(index, core, writes, access.address >> self.line_shift);
+                (tail.owner != NOBODY, tail.dirty, way)
             }
         };
-        let mut legs = self.varied(legs, access);
+        let class = way.class;
+        let mut legs = self.varied(way.legs, access);
         let home = self.lines.get(index).home;
         legs.data += self.waits_for_data(class, core, home, leaves);
         self.requests += 1;
@@ -57,7 +74,8 @@ impl Model {
             core,
             cpu: access.cpu as u16,
             agent,
-            alone: writes || (self.costs.migratory && owned && dirty),
+            within: way.distance == Distance::Cluster,
+            alone: writes || way.left || (self.costs.migratory && owned && dirty),
             dirty: writes,
             snooped: writes || owned,
             firm: access.kind == Kind::Load,
@@ -136,25 +154,25 @@ impl Model {
         Outcome { done: now, effect, stall: 0, transfer, dirtied: false }
     }
 
-    /// The transfer's class, where its data comes from, and the legs of its latency: for a write to a line
-    /// that several have, those to the farthest copy, which must be dropped.
-    pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> (Class, Legs) {
+    /// The way to where the line is: for a write to one that several have, to the farthest copy, which must be dropped.
+    pub(crate) fn route(&mut self, index: usize, core: u16, writes: bool, number: u64) -> Way {
         let line = self.lines.get(index);
         let (tail, home) = (line.tail, line.home);
         if tail.owner != NOBODY {
             let waits = !line.queue.is_empty();
-            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
-                return self.below(number, core, tail.owner, home);
-            }
             let distance = self.places.between(core, tail.owner, home);
-            return (distance.class(tail.dirty), self.costs.legs(distance, tail.dirty || writes));
+            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
+                let (class, legs) = self.below(number, core, tail.owner, home);
+                return Way { class, legs, distance, left: true };
+            }
+            return self.costs.way(distance, tail.dirty, writes);
         }
         let set = self.lines.set(index, When::Tail);
         let upgrades = writes && self.lines.has(index, When::Tail, core);
         let class = if upgrades { Class::Upgrade } else { self.places.nearest(set, core, home).class(false) };
         let distance =
             if writes { self.places.farthest(set, core, home) } else { self.places.nearest(set, core, home) };
-        (class, self.costs.legs(distance, writes))
+        Way { class, ..self.costs.way(distance, false, writes) }
     }
 
     /// What a line takes from memory.
