@@ -283,7 +283,7 @@ pub(crate) struct Lines {
     /// For each line two sets of cores (now, tail), `words` words each.
     sets: Vec<u64>,
     words: usize,
-    /// Requests of each CPU that are queued, for any line; the last are those of no CPU, but of a prefetcher.
+    /// Requests of each CPU that are queued, for any line.
     queued: Vec<u32>,
 }
 
@@ -295,7 +295,7 @@ pub(crate) enum When {
 
 impl Lines {
     pub fn new(cores: u32, cpus: u32) -> Self {
-        let queued = vec![0; cpus as usize + 1];
+        let queued = vec![0; cpus as usize];
         Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64), queued }
     }
 
@@ -368,7 +368,7 @@ impl Lines {
         while self.lines[index].next_snoop <= time {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
-            *self.queued_by(grant.cpu) -= 1;
+            self.queued[usize::from(grant.cpu)] -= 1;
             let line = &mut self.lines[index];
             line.served();
             line.last = grant;
@@ -387,19 +387,10 @@ impl Lines {
         }
     }
 
-    fn slot(&self, cpu: u16) -> usize {
-        usize::from(cpu).min(self.queued.len() - 1)
-    }
-
-    fn queued_by(&mut self, cpu: u16) -> &mut u32 {
-        let slot = self.slot(cpu);
-        &mut self.queued[slot]
-    }
-
     /// Queues a request at its place, or as the last, and returns when the line arrives.
     pub fn push(&mut self, index: usize, place: Option<usize>, grant: Grant, home: Home) -> Ticks {
         let place = place.unwrap_or(self.lines[index].queue.len());
-        *self.queued_by(grant.cpu) += 1;
+        self.queued[usize::from(grant.cpu)] += 1;
         let line = &mut self.lines[index];
         line.queue.insert(place, grant);
         line.follow_up(place, home);
@@ -435,7 +426,7 @@ impl Lines {
     pub fn awaited(&self, index: usize, cpu: u16, request: Request, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
         // Most have just been served: a contended line's queue is long.
-        let queued = line.queue.iter().take(if self.queued[self.slot(request.cpu)] > 0 { usize::MAX } else { 0 });
+        let queued = line.queue.iter().take(if self.queued[usize::from(request.cpu)] > 0 { usize::MAX } else { 0 });
         let grant = [&line.last].into_iter().chain(queued).find(|grant| grant.number == request.number)?;
         Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
     }

@@ -72,6 +72,27 @@ fn requests_of_one_cluster_follow_each_other() {
     }
 }
 
+/// CPU 0 takes copies away in the other socket, whose core reads the line back at once.
+#[test]
+fn an_upgrade_that_others_have_to_be_told_of_occupies_the_home_until_it_is_done() {
+    let read_back = |by_home: bool| {
+        let mut lab = lab(|m| {
+            (m.latency.request_percent, m.latency.snoop_percent, m.latency.data_by_home) = (25, 25, by_home);
+        });
+        for (cpu, kind) in [(REMOTE, Kind::Rmw), (0, Kind::Rmw), (REMOTE, Kind::Rmw), (0, Kind::Load)] {
+            lab.access(cpu, 0, kind);
+            lab.rest();
+        }
+        let begun = lab.clocks[0];
+        assert_eq!(lab.access(0, 0, Kind::Rmw).effect - begun, ticks(200));
+        lab.clocks[REMOTE as usize] = begun + ticks(110);
+        lab.access(REMOTE, 0, Kind::LoadAwaited).effect - begun
+    };
+    // From when the upgrade is done: the snoop, and half of 200 for the data.
+    assert_eq!(read_back(false), ticks(200 + 50 + 100));
+    assert_eq!(read_back(true), ticks(200 + 50 + 100), "the way is not within a cluster");
+}
+
 /// CPU 2 asks first, from the other socket; the snoop for it is still on its way when CPU 1 asks.
 #[test]
 fn whom_others_go_ahead_of_learns_that_its_line_comes_later() {
