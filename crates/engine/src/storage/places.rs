@@ -23,6 +23,9 @@ const KEPT: usize = 7;
 const LARGEST_KEPT: u64 = 1032;
 /// Freed chunks of a size among which one is looked for that is aligned by more than all are.
 const LOOKED_AT: usize = 1024;
+/// Where the first object of an arena lies, behind what glibc 2.36 keeps there: in the main one, a thread's cache; in others, a
+/// thread's cache and the arena itself.
+const FIRST: [u64; 2] = [0x2a0, 0xb70];
 /// Arenas for each CPU, at most.
 pub const ARENAS_PER_CPU: u32 = 8;
 
@@ -235,14 +238,16 @@ impl Places {
         let fits = |a: &Arena| (a.next + HEADER).next_multiple_of(align.max(GRAIN)) - HEADER + bytes <= a.end;
         if !fits(&self.arenas[arena as usize]) {
             let spare = if align > GRAIN { align } else { 0 };
-            let segments = (bytes + spare + GRAIN).div_ceil(SEGMENT);
+            let is_first = self.arenas[arena as usize].end == 0;
+            let first = if is_first { FIRST[usize::from(arena != MAIN)] } else { GRAIN };
+            let segments = (bytes + spare + first).div_ceil(SEGMENT);
             let begin = self.begin + self.segments.len() as u64 * SEGMENT;
             if begin + segments * SEGMENT > self.middle {
                 return None;
             }
             self.segments.extend((0..segments).map(|_| arena));
             let arena = &mut self.arenas[arena as usize];
-            (arena.next, arena.end) = (begin + HEADER, begin + segments * SEGMENT);
+            (arena.next, arena.end) = (begin + first - HEADER, begin + segments * SEGMENT);
         }
         let arena = &mut self.arenas[arena as usize];
         let address = (arena.next + HEADER).next_multiple_of(align.max(GRAIN));
