@@ -25,6 +25,7 @@ static struct {
 #ifndef BUCKET_LOCKS
 	pthread_mutex_t lock;
 #endif
+	int (*matches)(const struct element *, unsigned long);
 	struct bucket bucket[];
 } *table;
 
@@ -43,7 +44,7 @@ static pthread_mutex_t *lock_of(unsigned long hash)
 #endif
 }
 
-static __attribute__((noinline)) int matches(const struct element *element, unsigned long key)
+static int matches(const struct element *element, unsigned long key)
 {
 	return element->key == key;
 }
@@ -55,7 +56,7 @@ static __attribute__((noinline)) struct element *look_up(unsigned long key)
 	if (pthread_mutex_lock(lock_of(key)))
 		abort();
 	for (element = bucket_of(key)->first; element; element = element->next)
-		if (element->hash == key && matches(element, key)) {
+		if (element->hash == key && table->matches(element, key)) {
 			found = element;
 			break;
 		}
@@ -76,6 +77,7 @@ static void prepare(int threads)
 	if (!table || !elements)
 		exit(3);
 	table->buckets = KEYS;
+	table->matches = matches;
 	for (unsigned long key = 0; key < KEYS; key++) {
 		struct element *element = &elements[key];
 
