@@ -39,7 +39,9 @@ static _Thread_local unsigned long reader_nesting;
 static void prepare(int threads)
 {
 	/* The source's threads have 56 bytes each there: how many there are decides where lines begin in the entries. */
-	if (!malloc(56 * (size_t)threads))
+	void *volatile before_entries = malloc(56 * (size_t)threads);
+
+	if (!before_entries)
 		exit(3);
 	for (unsigned long addr = 0; addr < ENTRIES; addr++) {
 		struct route_entry *entry = malloc(sizeof(*entry));

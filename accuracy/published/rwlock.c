@@ -8,9 +8,9 @@
 //   with glibc 2.36, whose readers make two locked operations, and 5.3 times with glibc's lock before 2.25, which makes four: a
 //   lock guards its counts, and a thread that finds it taken sleeps.
 // - GCC lays initialised variables out in reverse order, and aligns those of 32 bytes or more, such as the lock, to 32. So the
-//   parameters lie before the lock, on its line or on the line before, as the linker's start has it. On the line before, threads
-//   that hold the lock for 99 us do not disturb each other, and 28 threads take 18 us a pair that holds it for 9; with the lock's
-//   line, on which they wait for their parameter after each tick, 29 us. Published: 34 us.
+//   parameters lie before the lock, on its line or on the line before, as the linker's start has it (GCC 12 and its linker: on
+//   the line before). On the line before, 28 threads take 18 us a pair that holds the lock for 9; on the lock's line, where they
+//   wait for their parameter after each tick, 29 us. Published: 34 us.
 #include "../workload.h"
 #include <errno.h>
 #include <linux/futex.h>

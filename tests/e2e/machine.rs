@@ -153,7 +153,7 @@ fn a_published_ping_pong_takes_as_long_as_published() {
             .filter_map(|(way, ns)| Some((way, ns.parse().ok()?)))
             .collect();
         let turn = turns["cas"];
-        assert!((turn / published - 1.0).abs() < 0.03, "{machine}, CPU {partner}: {turn} ns, {published} published");
+        assert!((turn / published - 1.0).abs() < 0.05, "{machine}, CPU {partner}: {turn} ns, {published} published");
         // perfbook, 8176: within 1 percent (validation/machines.md).
         let (by_cas, by_store) = (turns["load_cas"], turns["load_store"]);
         assert!((by_store / by_cas - 1.0).abs() < 0.02, "{machine}, CPU {partner}: {by_cas} and {by_store} ns");

@@ -36,7 +36,7 @@ pub(crate) struct Grant {
     pub cpu: u16,
     /// What speaks for the core to others: its cluster's cache.
     pub agent: u16,
-    /// Nobody outside its cluster had the line, as far as was known when it was made.
+    /// Whom it had to ask or tell when it was made was in its cluster: the nearest with a copy, or for a write all that had one.
     pub within: bool,
     /// The core gets the line alone: it wrote, or nobody else had it.
     pub alone: bool,
@@ -52,6 +52,14 @@ pub(crate) struct Grant {
     /// How long the access keeps the line once it is there.
     pub hold: Ticks,
     pub times: Times,
+}
+
+/// What those behind a request need to know of it.
+#[derive(Clone, Copy)]
+struct Before {
+    agent: u16,
+    alone: bool,
+    times: Times,
 }
 
 /// Names a request.
@@ -113,30 +121,37 @@ impl Grant {
         self.times.settled - self.hold
     }
 
-    /// Does nobody outside its cluster have the line, if this request came before?
-    fn within(&self, before: &Grant) -> bool {
+    fn before_others(&self) -> Before {
+        Before { agent: self.agent, alone: self.alone, times: self.times }
+    }
+
+    /// Is it served within its cluster, behind that request?
+    fn within(&self, before: &Before) -> bool {
         if before.alone && before.agent != NOBODY { before.agent == self.agent } else { self.within }
     }
 
     /// When its snoop could be where the line is, behind that request.
-    fn reaches(&self, before: &Grant, times: &Times) -> Ticks {
-        let free = if before.agent == self.agent || !self.snooped { times.home_free } else { times.entered };
+    fn reaches(&self, before: &Before) -> Ticks {
+        let Times { home_free, entered, .. } = before.times;
+        let free = if before.agent == self.agent || !self.snooped { home_free } else { entered };
         self.request.max(free) + self.snoop_leg
     }
 
     /// Its times, behind that request.
-    fn follow(&mut self, before: &Grant, home: Home) {
-        let times = if home.queueing { before.times } else { Times::default() };
-        let (reaches, within) = (self.reaches(before, &times), self.within(before));
+    fn follow(&mut self, mut before: Before, home: Home) {
+        if !home.queueing {
+            before.times = Times::default();
+        }
+        let (reaches, within) = (self.reaches(&before), self.within(&before));
         let (snoop, arrival, home_free) = if self.snooped {
-            let snoop = reaches.max(times.settled);
+            let snoop = reaches.max(before.times.settled);
             let home_free = snoop + if home.data_by && within { self.data_leg / 2 } else { self.data_leg };
             (snoop, snoop + self.data_leg, home_free)
         } else {
             let begin = reaches - self.snoop_leg;
             (begin, reaches + self.data_leg, begin + home.busy)
         };
-        let entered = if within && before.agent == self.agent { times.entered } else { home_free };
+        let entered = if within && before.agent == self.agent { before.times.entered } else { home_free };
         self.times = Times { snoop, settled: arrival + self.hold, home_free, entered };
     }
 }
@@ -226,8 +241,8 @@ impl Line {
         };
         // Where others have copies, too, the ways of later requests are to the farthest of them.
         let alone = self.before(place).0 != NOBODY;
-        let before = same.map_or(&self.last, |at| &self.queue[at]);
-        self.queue.get(place).filter(|next| alone && request <= next.reaches(before, &before.times)).map(|_| place)
+        let before = same.map_or(&self.last, |at| &self.queue[at]).before_others();
+        self.queue.get(place).filter(|next| alone && request <= next.reaches(&before)).map(|_| place)
     }
 
     /// A place ahead of one of those of an agent, of which this is the last, that wait with a request at `request`; `None`
@@ -238,9 +253,8 @@ impl Line {
         let previous = |at: usize| at.checked_sub(1).map_or(&self.last, |before| &self.queue[before]);
         let waits = |at: usize| {
             let grant = &self.queue[at];
-            let before = previous(at);
             let passes = grant.agent == agent && !grant.firm;
-            passes && request <= grant.reaches(before, &before.times) && self.before(at).0 != NOBODY
+            passes && request <= grant.reaches(&previous(at).before_others()) && self.before(at).0 != NOBODY
         };
         let waiting = (0..=last).rev().take(MOST_PASSED).take_while(|at| waits(*at)).count() as u64;
         let behind = drawn % (waiting + 1);
@@ -257,10 +271,10 @@ impl Line {
 
     /// The times of all requests from this place on.
     fn follow_up(&mut self, from: usize, home: Home) {
-        let mut before = from.checked_sub(1).map_or(self.last, |at| self.queue[at]);
+        let mut before = from.checked_sub(1).map_or(&self.last, |at| &self.queue[at]).before_others();
         for grant in self.queue.range_mut(from..) {
-            grant.follow(&before, home);
-            before = *grant;
+            grant.follow(before, home);
+            before = grant.before_others();
         }
     }
 
@@ -283,7 +297,7 @@ pub(crate) struct Lines {
     /// For each line two sets of cores (now, tail), `words` words each.
     sets: Vec<u64>,
     words: usize,
-    /// Requests of each CPU that are queued, for any line.
+    /// Requests of each CPU that are queued, for any line; the last are those of no CPU, but of a prefetcher.
     queued: Vec<u32>,
 }
 
@@ -295,7 +309,7 @@ pub(crate) enum When {
 
 impl Lines {
     pub fn new(cores: u32, cpus: u32) -> Self {
-        let queued = vec![0; cpus as usize];
+        let queued = vec![0; cpus as usize + 1];
         Lines { lines: Vec::new(), sets: Vec::new(), words: (cores as usize).div_ceil(64), queued }
     }
 
@@ -368,7 +382,7 @@ impl Lines {
         while self.lines[index].next_snoop <= time {
             let queue = &mut self.lines[index].queue;
             let grant = queue.pop_front().expect("the first in the queue has a time");
-            self.queued[usize::from(grant.cpu)] -= 1;
+            *self.queued_by(grant.cpu) -= 1;
             let line = &mut self.lines[index];
             line.served();
             line.last = grant;
@@ -387,10 +401,19 @@ impl Lines {
         }
     }
 
+    fn slot(&self, cpu: u16) -> usize {
+        usize::from(cpu).min(self.queued.len() - 1)
+    }
+
+    fn queued_by(&mut self, cpu: u16) -> &mut u32 {
+        let slot = self.slot(cpu);
+        &mut self.queued[slot]
+    }
+
     /// Queues a request at its place, or as the last, and returns when the line arrives.
     pub fn push(&mut self, index: usize, place: Option<usize>, grant: Grant, home: Home) -> Ticks {
         let place = place.unwrap_or(self.lines[index].queue.len());
-        self.queued[usize::from(grant.cpu)] += 1;
+        *self.queued_by(grant.cpu) += 1;
         let line = &mut self.lines[index];
         line.queue.insert(place, grant);
         line.follow_up(place, home);
@@ -426,7 +449,7 @@ impl Lines {
     pub fn awaited(&self, index: usize, cpu: u16, request: Request, now: Ticks) -> Option<Ticks> {
         let line = &self.lines[index];
         // Most have just been served: a contended line's queue is long.
-        let queued = line.queue.iter().take(if self.queued[usize::from(request.cpu)] > 0 { usize::MAX } else { 0 });
+        let queued = line.queue.iter().take(if self.queued[self.slot(request.cpu)] > 0 { usize::MAX } else { 0 });
         let grant = [&line.last].into_iter().chain(queued).find(|grant| grant.number == request.number)?;
         Some(if grant.cpu == cpu { grant.arrival() } else { grant.times.settled }).filter(|there| *there > now)
     }

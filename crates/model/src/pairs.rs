@@ -36,16 +36,12 @@ impl Model {
             if other == core || self.cpus[owner as usize].owns_from(line) > now || self.demoted.contains_key(&line) {
                 return;
             }
-            let next = if self.caches.on() && !self.caches.has(other, line) {
-                Some(Tag::private_clean(cpu))
-            } else {
-                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
-            };
-            let Some(next) = next else { return };
+            let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
+            let Some(set) = set else { return };
             let home = self.homes.of(line);
             let (class, _) = self.sent_by_owner(line, core, other, tag.is_dirty(), home);
             self.waits_for_data(class, core, home, now);
-            *tag = next;
+            *tag = Tag::read_by(set);
         } else if let Some(set) = tag.readers() {
             if self.readers.has(set, core) {
                 return;
@@ -77,10 +73,10 @@ impl Model {
         let grant = Grant {
             number: 0,
             core,
-            cpu: cpu as u16,
+            cpu: NOBODY,
             agent: self.places.cluster(core),
             within: way.distance == Distance::Cluster,
-            alone: way.left,
+            alone: false,
             dirty: false,
             firm: true,
             snooped: owned,

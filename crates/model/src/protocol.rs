@@ -41,8 +41,7 @@ impl Model {
         let settled = self.cpus[owner as usize].owns_from(line) <= now;
         if plain && first && settled && !self.demoted.contains_key(&line) {
             let migrates = self.costs.migratory && tag.is_dirty();
-            let left = self.caches.on() && !self.caches.has(other, line);
-            let next = if access.kind.writes() || migrates || left {
+            let next = if access.kind.writes() || migrates {
                 self.handed[line as usize % HANDED] = line;
                 let private = if access.kind.writes() { Tag::private_dirty } else { Tag::private_clean };
                 Some(private(access.cpu))

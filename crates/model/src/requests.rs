@@ -12,14 +12,12 @@ pub(crate) struct Way {
     pub class: Class,
     pub legs: Legs,
     pub distance: Distance,
-    /// It has left the caches of the core that had it: nobody else has a copy.
-    pub left: bool,
 }
 
 impl Costs {
     /// From one of the cores that have it, this far away.
     fn way(&self, distance: Distance, dirty: bool, writes: bool) -> Way {
-        Way { class: distance.class(dirty), legs: self.legs(distance, dirty || writes), distance, left: false }
+        Way { class: distance.class(dirty), legs: self.legs(distance, dirty || writes), distance }
     }
 }
 
@@ -75,7 +73,7 @@ impl Model {
             cpu: access.cpu as u16,
             agent,
             within: way.distance == Distance::Cluster,
-            alone: writes || way.left || (self.costs.migratory && owned && dirty),
+            alone: writes || (self.costs.migratory && owned && dirty),
             dirty: writes,
             snooped: writes || owned,
             firm: access.kind == Kind::Load,
@@ -163,7 +161,7 @@ impl Model {
             let distance = self.places.between(core, tail.owner, home);
             if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
                 let (class, legs) = self.below(number, core, tail.owner, home);
-                return Way { class, legs, distance, left: true };
+                return Way { class, legs, distance };
             }
             return self.costs.way(distance, tail.dirty, writes);
         }

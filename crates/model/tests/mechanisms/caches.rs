@@ -177,32 +177,6 @@ fn lines_that_all_read_and_lines_that_are_fought_for_run_out_of_caches_too() {
     }
 }
 
-/// CPU 0 reads a line, or has its pair's other line bring it, and writes to it.
-#[test]
-fn who_reads_a_line_that_has_left_its_owners_caches_has_it_alone() {
-    let write = |pair: bool, recorded: bool, others: u64| {
-        let mut lab = lab(|m| (small_caches(m), m.core.adjacent_line = pair).0);
-        let kind = if recorded { Kind::Rmw } else { Kind::Store };
-        for cpu in if recorded { vec![0, NEAR] } else { vec![NEAR] } {
-            lab.cycles(cpu, 0, kind);
-            lab.rest();
-        }
-        (2..2 + others).for_each(|line| _ = lab.cycles(NEAR, line * 64, Kind::LoadAwaited));
-        (100..160).for_each(|line| _ = lab.cycles(0, line * 64, Kind::LoadAwaited));
-        lab.rest();
-        lab.cycles(0, if pair { 64 } else { 0 }, Kind::LoadAwaited);
-        lab.rest();
-        let written = lab.access(0, 0, Kind::Rmw).transfer;
-        lab.rest();
-        assert_eq!(lab.access(0, 0, Kind::Rmw).transfer, None, "it is its own");
-        written
-    };
-    for (pair, recorded) in [(false, false), (true, false), (false, true), (true, true)] {
-        assert_eq!(write(pair, recorded, 0), Some(Class::Upgrade), "{pair} {recorded}: CPU 1 has a copy");
-        assert_eq!(write(pair, recorded, 60), None, "{pair} {recorded}: none");
-    }
-}
-
 /// CPU 0 reads lines that another core has evicted to memory, which it has had to itself or as the last of several.
 #[test]
 fn what_its_owner_has_evicted_to_memory_takes_bandwidth() {
