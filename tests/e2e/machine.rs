@@ -8,12 +8,17 @@ const PROFILE: &str = "skl-i7-6700hq";
 
 /// The profile with other values for some keys.
 fn with(facts: &[(&str, u64)]) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(PROFILE).with_extension("toml");
+    changed(PROFILE, facts)
+}
+
+fn changed(profile: &str, facts: &[(&str, u64)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines").join(profile).with_extension("toml");
     let text = std::fs::read_to_string(path).expect("a profile of ours");
     let mut profile: toml::Table = text.parse().expect("a profile is TOML");
     for (key, value) in facts {
         let (section, name) = key.split_once('.').expect("a section and a name");
-        let unit = if ["scheduler", "fence_serializes"].contains(&name) { "count" } else { "cycles" };
+        let counts = ["scheduler", "fence_serializes", "migratory"].contains(&name);
+        let unit = if counts { "count" } else { "cycles" };
         let fact = format!("value = {value}\nunit = \"{unit}\"\nestimated = \"for a test\"");
         let fact: toml::Table = fact.parse().expect("a fact");
         profile[section].as_table_mut().expect("a section").insert(name.into(), fact.into());
@@ -118,6 +123,19 @@ fn waking_costs_what_the_profile_says() {
     let usual = nanoseconds(1000);
     assert!((1000..1200).contains(&usual), "{usual}");
     assert!(nanoseconds(1).abs_diff(usual) < 10);
+}
+
+/// Each waits for lines that the others are bringing. Waits that others had waited for already once doubled from line to line, and
+/// the run did not end.
+#[test]
+fn what_one_thread_has_written_all_can_read() {
+    let place = Place::new();
+    let migratory = place.file("machine.toml", changed("rome-2s-7742", &[("latency.migratory", 1)]));
+    for machine in ["rome-2s-7742", &migratory.to_string_lossy()] {
+        let simulation = Simulation::of(&program("machine/read_by_all.c")).option("--machine", machine);
+        let run = simulation.option("--longest", "0.01").cpus("6").run();
+        assert_eq!(run.said.code, Some(0), "{machine}: {}{}", run.said.out, run.said.err);
+    }
 }
 
 /// Their sources are those of the profiles. Pairs of CPUs that a home between them makes wait for the data's arrival: within

@@ -19,6 +19,8 @@ pub(crate) struct Costs {
     pub split_lock: Ticks,
     pub smt: Ticks,
     pub window: Ticks,
+    /// The longest way of a line, if nobody waits for it.
+    pub longest: Ticks,
     pub misses: usize,
     pub transfers: usize,
     pub store_buffer: usize,
@@ -70,6 +72,8 @@ impl Costs {
             Legs { request, snoop, data: total - request - snoop }
         };
         let pairs = [l.cluster, l.local, l.away, l.remote, l.far];
+        let ways = pairs.iter().flat_map(|pair| [pair.clean, pair.modified]);
+        let longest = ways.chain([l.memory, l.remote_memory]).max().map_or(0, ticks);
         Costs {
             legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
             memory: split(l.memory),
@@ -85,6 +89,7 @@ impl Costs {
             split_lock: ticks(machine.core.split_lock),
             smt: ticks(l.smt),
             window: ticks(machine.core.window),
+            longest,
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer as usize,

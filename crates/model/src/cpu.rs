@@ -74,6 +74,8 @@ pub(crate) struct Cpu {
 pub(crate) struct Room {
     pub misses: usize,
     pub window: Ticks,
+    /// The longest way of a line, if nobody waits for it.
+    pub longest: Ticks,
 }
 
 /// What a load finds in the CPU's own store buffer.
@@ -221,7 +223,7 @@ impl Cpu {
     pub fn load(&mut self, access: &Access, line: u64, now: Ticks, done: Ticks, room: Room) -> Ticks {
         let (mut now, mut done) = (now, done);
         if self.loads.len() >= room.misses {
-            (now, done) = self.await_oldest(now, done);
+            (now, done) = self.await_oldest(now, done, room.longest);
         }
         self.pages.begin(room.misses);
         self.loaded = self.loaded.max(done);
@@ -231,13 +233,14 @@ impl Cpu {
         now
     }
 
-    /// Waits for the oldest load; moves on what would have been done at `done`.
+    /// Waits for the oldest load; moves on what would have been done at `done`: its way, but not what it waits for others. Else
+    /// two CPUs that wait for each other's lines would add up their waits.
     #[cold]
-    fn await_oldest(&mut self, now: Ticks, done: Ticks) -> (Ticks, Ticks) {
+    fn await_oldest(&mut self, now: Ticks, done: Ticks, longest: Ticks) -> (Ticks, Ticks) {
         let Some(oldest) = self.loads.pop_front() else { return (now, done) };
         let later = self.await_load(&oldest, now);
         // Only then does it leave the core.
-        (later, done + (later - now))
+        (later, done.max(later + longest.min(done - now)))
     }
 
     #[inline]
@@ -371,7 +374,7 @@ mod tests {
     use crate::Kind;
     use proptest::prelude::*;
 
-    const ROOM: Room = Room { misses: 3, window: 20 };
+    const ROOM: Room = Room { misses: 3, window: 20, longest: 1000 };
 
     /// Loads and stores, each so long after the last, that take so long; what is to be retired before each. The clock after
     /// each, and all waits. `stood_still` is what the CPU has waited for before.

@@ -255,7 +255,7 @@ impl Model {
     }
 
     pub(crate) fn room(&self) -> Room {
-        Room { misses: self.costs.misses, window: self.costs.window }
+        Room { misses: self.costs.misses, window: self.costs.window, longest: self.costs.longest }
     }
 
     pub(crate) fn mask(&self, access: &Access) -> u64 {
