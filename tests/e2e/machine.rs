@@ -33,10 +33,15 @@ fn cycles(machine: &str) -> BTreeMap<String, f64> {
 
 fn cycles_of(simulation: Simulation) -> BTreeMap<String, f64> {
     const GHZ: f64 = 2.6;
-    let run = simulation.cpus("1").run();
+    figures(simulation.cpus("1")).into_iter().map(|(key, ps)| (key, ps * GHZ / 1000.0)).collect()
+}
+
+/// What a program prints: a name and a number on each line.
+fn figures(simulation: Simulation) -> BTreeMap<String, f64> {
+    let run = simulation.run();
     assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
     let figures = run.printed().lines().filter_map(|line| line.split_once(' '));
-    figures.filter_map(|(key, ps)| Some((key.to_owned(), ps.parse::<f64>().ok()? * GHZ / 1000.0))).collect()
+    figures.filter_map(|(key, figure)| Some((key.to_owned(), figure.parse().ok()?))).collect()
 }
 
 #[test]
@@ -162,14 +167,7 @@ fn a_published_ping_pong_takes_as_long_as_published() {
     ] {
         let cpus = place.file("cpus", format!("0,{partner}\n"));
         let simulation = Simulation::of(&program("machine/ping_pong.c")).option("--machine", machine);
-        let run = simulation.option("--placement", &cpus.to_string_lossy()).cpus("2").run();
-        assert_eq!(run.said.code, Some(0), "{}{}", run.said.out, run.said.err);
-        let turns: BTreeMap<&str, f64> = run
-            .printed()
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .filter_map(|(way, ns)| Some((way, ns.parse().ok()?)))
-            .collect();
+        let turns = figures(simulation.option("--placement", &cpus.to_string_lossy()).cpus("2"));
         let turn = turns["cas"];
         assert!((turn / published - 1.0).abs() < 0.05, "{machine}, CPU {partner}: {turn} ns, {published} published");
         // perfbook, 8176: within 1 percent (validation/machines.md).
