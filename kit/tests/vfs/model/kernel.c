@@ -46,17 +46,11 @@ static void become(struct kernel *k, int task)
 struct kernel *kernel_new(const struct cred creds[MODEL_TASKS], uint32_t root_mode, int fds, const char **why)
 {
 	static struct kernel kernel;
-	char directory[] = "/tmp/corefold-kernel-XXXXXX";
-	int failed;
 	*why = "it needs the right to mount and to change users";
-	if (geteuid() || unshare(CLONE_NEWNS | CLONE_FS) || !mkdtemp(directory))
+	// Over /tmp, as seen from here alone: no directory is left behind.
+	if (geteuid() || unshare(CLONE_NEWNS | CLONE_FS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, NULL) || chroot("/tmp") || chdir("/") || chmod("/", root_mode))
 		return NULL;
-	failed = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", directory, "tmpfs", 0, NULL) ||
-		 chroot(directory);
-	if (failed || chdir("/") || chmod("/", root_mode)) {
-		rmdir(directory);
-		return NULL;
-	}
 	memset(&kernel, 0, sizeof kernel);
 	kernel.fds = fds;
 	kernel.task = -1;
