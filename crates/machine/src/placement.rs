@@ -29,15 +29,20 @@ pub fn placed(name: &str) -> (&str, &str) {
     name.split_once(PLACED).unwrap_or((name, COMPACT))
 }
 
-/// Each thread stays on the socket of its creator, the first, until that has `numa_imbalance` more than the emptiest, which
-/// then gets it; there on the first core without a thread, or the first hardware thread.
+/// Each thread stays on the socket of its creator, the first, until that has `numa_imbalance` more than the emptiest of its
+/// group, which then gets it; there on the first core without a thread, or the first hardware thread. Linux starts none at
+/// a distance above 30 (`RECLAIM_DISTANCE`; kernel/sched/topology.c takes `SD_BALANCE_FORK` from those domains): the next group
+/// of sockets gets what finds no hardware thread in this one.
 fn spread(machine: &Machine) -> Vec<u16> {
     let (sockets, each, cores) = (usize::from(machine.sockets), machine.cores_per_socket, machine.cores() as u16);
+    let group = usize::from(machine.sockets_per_group).max(1);
     let room = usize::from(each) * usize::from(machine.threads_per_core);
     let more = room * machine.system.numa_imbalance as usize / 100;
     let mut threads = vec![0; sockets];
     let next = |_| {
-        let emptiest = (0..sockets).min_by_key(|socket| threads[*socket]).unwrap_or(0);
+        let first = threads.iter().position(|threads| *threads < room).unwrap_or(0) / group * group;
+        let of_group = first..(first + group).min(sockets);
+        let emptiest = of_group.min_by_key(|socket| threads[*socket]).unwrap_or(0);
         let stays = threads[0] < room && threads[0] <= threads[emptiest] + more && more > 0;
         let socket = if stays { 0 } else { emptiest };
         let nth = threads[socket] as u16;
@@ -110,6 +115,21 @@ mod tests {
         let mut all = m.order.clone();
         all.sort_unstable();
         assert!(all.iter().copied().eq(0..80), "each CPU once");
+    }
+
+    #[test]
+    fn a_group_of_sockets_is_full_before_the_next_gets_threads() {
+        let mut m = crate::load("skx-8s-8176").unwrap().machine;
+        place(&mut m, SPREAD).unwrap();
+        let highest = |cpus: u32| (0..cpus).map(|cpu| m.socket_of(cpu)).max();
+        assert_eq!([56, 224, 225, 448].map(highest), [Some(3), Some(3), Some(4), Some(7)]);
+        let cores = |cpus: u32| {
+            let mut cores: Vec<_> = (0..cpus).map(|cpu| m.core_of(cpu)).collect();
+            cores.sort_unstable();
+            cores.dedup();
+            cores.len()
+        };
+        assert_eq!([224, 336].map(cores), [112, 224]);
     }
 
     #[test]
