@@ -60,7 +60,7 @@ fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
         let mended = record(&recorded.place, &program_with(PROGRAM, &[mend]), args, "b.rec");
         let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
         assert_eq!(first, layout, "{document}");
-        assert!(promised > 0.2 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
+        assert!(promised > 0.05 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
     }
 }
 
@@ -70,7 +70,7 @@ fn layouts_are_tried_where_lines_are_fetched_in_pairs() {
     for (args, layout) in [("8 bytes", "bytes of pool[0-119] that"), ("8 statistics", "statistics.hits on")] {
         let document = Recorded::new(&program(PROGRAM), args).fix("--machine skx-8s-8176");
         let all = layouts(&document);
-        assert!(all[0].0.starts_with(layout) && all[0].1 > 0.2, "{all:?}");
+        assert!(all[0].0.starts_with(layout) && all[0].1 > 0.05, "{all:?}");
     }
 }
 
@@ -260,7 +260,7 @@ fn the_source_patch_parts_elements_from_what_precedes_them() {
     assert_eq!(layouts(&document)[0].0, "each of pool.workers[0-7] on lines of its own");
     assert_eq!(document["patch"]["diff"].as_str().map(|diff| diff.matches("bytes of padding").count()), Some(2));
     let (promised, gained) = (layouts(&document)[0].1, document["verified"]["gain"].as_f64().expect("a gain"));
-    assert!((promised - gained).abs() < 0.1, "{promised} promised, {gained} gained");
+    assert!(((1.0 + gained) / (1.0 + promised) - 1.0).abs() < 0.1, "{promised} promised, {gained} gained");
 }
 
 const MEMBERS: &str = "truths/members.c";

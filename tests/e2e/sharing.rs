@@ -86,7 +86,7 @@ fn the_field_with_most_of_the_wait_comes_first_with_its_share() {
 
 #[test]
 fn a_place_in_the_code_has_all_cpus_that_came_through() {
-    let report = Simulation::of(&program("truths/sharing.c")).cpus("8").args("{cpus} 500 statistics").run();
+    let report = Simulation::of(&program("truths/sharing.c")).cpus("8").args("{cpus} 5000 statistics").run();
     let row =
         report.said.out.lines().find(|line| line.contains("write") && line.contains("sharing.c:")).map(str::to_owned);
     let row = row.unwrap_or_else(|| panic!("{}", report.said.out));

@@ -351,12 +351,6 @@ fn estimates(figures: &mut Vec<Figure>, t: &Topology) {
         "assumed: request, snoop and data each take a third of a transfer",
     );
     unless("latency.spread", "percent", 11.0, "what calibration measures on a server of 2023 with a mesh");
-    unless(
-        "latency.home_busy",
-        "cycles",
-        4.0,
-        "an L3 slice returns half a line per cycle: 2 cycles for the line, doubled for the tag look-up",
-    );
     unless("core.rmw_held", "cycles", held, "a load that hits, 1 to compute and 1 to write back");
     let smt = if t.threads_per_core() > 1 { 125.0 } else { 100.0 };
     unless(

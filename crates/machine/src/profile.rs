@@ -214,6 +214,7 @@ impl Numbers {
             },
             memory_bandwidth: self.get("memory.bandwidth"),
             link_bandwidth: self.get("memory.link"),
+            directory_in_memory: self.get("memory.directory") == 1,
             system: self.system(),
         }
     }
@@ -233,7 +234,6 @@ impl Numbers {
             data_by_home: self.get("latency.data_by_home") == 1,
             migratory: self.get("latency.migratory") == 1,
             spread: self.get("latency.spread"),
-            home_busy: self.get("latency.home_busy"),
             queueing: self.get("latency.queueing") == 1,
             in_order: self.get("latency.in_order") == 1,
             home_node: self.get("latency.home_node") == 1,

@@ -29,6 +29,7 @@ pub(crate) struct Costs {
     /// Standard deviation of a transfer, in 1024ths of its time.
     spread: u64,
     pub migratory: bool,
+    pub directory_in_memory: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -78,12 +79,7 @@ impl Costs {
             legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
             memory: split(l.memory),
             remote_memory: split(l.remote_memory),
-            home: Home {
-                queueing: l.queueing,
-                in_order: l.in_order,
-                data_by: l.data_by_home,
-                busy: ticks(l.home_busy),
-            },
+            home: Home { queueing: l.queueing, in_order: l.in_order, data_by: l.data_by_home },
             rmw: ticks(machine.core.rmw),
             exposed: ticks(machine.core.rmw.saturating_sub(machine.core.rmw_held)),
             split_lock: ticks(machine.core.split_lock),
@@ -97,6 +93,7 @@ impl Costs {
             l2_bandwidth: Rates::of(machine),
             spread: u64::from(l.spread) * 1024 / 100,
             migratory: l.migratory,
+            directory_in_memory: machine.directory_in_memory,
         }
     }
 }

@@ -285,7 +285,9 @@ impl Cpu {
     /// From when on a line that only this CPU has touched can be taken from it.
     pub fn owns_from(&self, line: u64) -> Ticks {
         let fresh = if self.fresh.0 == line { self.fresh.1 } else { 0 };
-        self.awaited(line, 0).unwrap_or(0).max(fresh)
+        let loads = self.loads.iter().filter(|load| load.line == line).map(|load| load.done);
+        let stores = self.stores.iter().filter(|store| store.line == line).map(|store| store.commit);
+        loads.chain(stores).fold(fresh, Ticks::max)
     }
 
     pub fn stored(&mut self, line: u64, mask: u64, until: Ticks) {

@@ -34,6 +34,8 @@ pub(crate) struct Grant {
     pub number: u64,
     pub core: u16,
     pub cpu: u16,
+    /// The CPU of that core that writes to it, or asked for it.
+    pub writer: u16,
     /// What speaks for the core to others: its cluster's cache.
     pub agent: u16,
     /// Whom it had to ask or tell when it was made was in its cluster: the nearest with a copy, or for a write all that had one.
@@ -43,6 +45,8 @@ pub(crate) struct Grant {
     pub dirty: bool,
     /// Others have to be told by a snoop.
     pub snooped: bool,
+    /// No core's own caches had the line: what goes ahead of it would not find it there.
+    pub left: bool,
     /// Its CPU has gone on, and does not ask again when the line arrives: others of its agent do not go ahead of it.
     pub firm: bool,
     /// When it reaches the line's home.
@@ -91,8 +95,6 @@ pub(crate) struct Home {
     pub in_order: bool,
     /// Data passes by it, within a cluster.
     pub data_by: bool,
-    /// For so long a read occupies it that needs no snoop.
-    pub busy: Ticks,
 }
 
 impl Grant {
@@ -102,11 +104,13 @@ impl Grant {
             number: 0,
             core: state.owner,
             cpu: NOBODY,
+            writer: state.writer,
             agent: NOBODY,
             within: true,
             alone: true,
             dirty: state.dirty,
             snooped: false,
+            left: false,
             firm: false,
             request: 0,
             snoop_leg: 0,
@@ -143,16 +147,12 @@ impl Grant {
             before.times = Times::default();
         }
         let (reaches, within) = (self.reaches(&before), self.within(&before));
-        let (snoop, arrival, home_free) = if self.snooped {
-            let snoop = reaches.max(before.times.settled);
-            let home_free = snoop + if home.data_by && within { self.data_leg / 2 } else { self.data_leg };
-            (snoop, snoop + self.data_leg, home_free)
-        } else {
-            let begin = reaches - self.snoop_leg;
-            (begin, reaches + self.data_leg, begin + home.busy)
-        };
+        // The data is there, or with who sends it.
+        let sent = if self.snooped { reaches.max(before.times.settled) } else { reaches };
+        let snoop = if self.snooped { sent } else { reaches - self.snoop_leg };
+        let home_free = sent + if home.data_by && within { self.data_leg / 2 } else { self.data_leg };
         let entered = if within && before.agent == self.agent { before.times.entered } else { home_free };
-        self.times = Times { snoop, settled: arrival + self.hold, home_free, entered };
+        self.times = Times { snoop, settled: sent + self.data_leg + self.hold, home_free, entered };
     }
 }
 
@@ -230,6 +230,11 @@ impl Line {
     /// follow each other, in an order that `drawn` decides: one goes ahead of those of other agents that have not been where
     /// the line is by then.
     pub fn ahead(&self, agent: u16, request: Ticks, drawn: u64) -> Option<usize> {
+        let place = self.ahead_of_others(agent, request, drawn)?;
+        Some(place).filter(|place| *place > 0 || !self.queue[0].left)
+    }
+
+    fn ahead_of_others(&self, agent: u16, request: Ticks, drawn: u64) -> Option<usize> {
         let same = self.queue.iter().rposition(|other| other.agent == agent);
         if let Some(place) = same.and_then(|last| self.among(last, request, drawn)) {
             return Some(place);
@@ -280,12 +285,16 @@ impl Line {
 
     /// The core that has it writes to it, if this access does. Whether it was clean until then.
     pub fn written(&mut self, access: &Access) -> bool {
-        let dirtied = access.kind.writes() && !self.now.dirty;
-        if access.kind.writes() {
-            self.now.dirty = true;
-            if self.queue.is_empty() {
-                self.tail.dirty = true;
-            }
+        if !access.kind.writes() {
+            return false;
+        }
+        let (dirtied, writer) = (!self.now.dirty, access.cpu as u16);
+        if self.now.writer != writer {
+            self.hits = 0;
+        }
+        self.now = State { dirty: true, writer, ..self.now };
+        if self.queue.is_empty() {
+            self.tail.dirty = true;
         }
         dirtied
     }
@@ -391,13 +400,13 @@ impl Lines {
         }
     }
 
-    /// The core that is to have the line last will write to it.
-    pub fn write_on_arrival(&mut self, index: usize) {
+    /// This CPU of the core that is to have the line last will write to it.
+    pub fn write_on_arrival(&mut self, index: usize, writer: u16) {
         let line = &mut self.lines[index];
-        line.tail.dirty = true;
+        line.tail = State { dirty: true, writer, ..line.tail };
         match line.queue.back_mut() {
-            Some(last) => last.dirty = true,
-            None => line.now.dirty = true,
+            Some(last) => (last.dirty, last.writer) = (true, writer),
+            None => line.now = State { dirty: true, writer, ..line.now },
         }
     }
 
@@ -475,7 +484,7 @@ impl Lines {
         };
         let state = if grant.alone {
             self.only(index, when, grant.core);
-            State { owner: grant.core, writer: grant.cpu, dirty: grant.dirty, settled, since }
+            State { owner: grant.core, writer: grant.writer, dirty: grant.dirty, settled, since }
         } else {
             self.insert(index, when, grant.core);
             let since = if before.owner == NOBODY { before.since } else { since };
@@ -492,7 +501,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    const HOME: Home = Home { queueing: true, in_order: false, data_by: false, busy: 5 };
+    const HOME: Home = Home { queueing: true, in_order: false, data_by: false };
 
     /// Of these, in the order of the queue, those for the line alone take copies away.
     fn grant(number: u64, alone: bool) -> Grant {

@@ -33,6 +33,8 @@ pub struct Machine {
     /// Megabytes a second of each socket's memory, and of its links to the others; 0: without a limit.
     pub memory_bandwidth: u32,
     pub link_bandwidth: u32,
+    /// Which sockets may have a line is written down in its home's memory: requests between sockets read it there.
+    pub directory_in_memory: bool,
     pub system: System,
 }
 
@@ -73,8 +75,6 @@ pub struct Latency {
     pub migratory: bool,
     /// Standard deviation of a transfer's time, of one line between the same two cores, in percent of it.
     pub spread: u32,
-    /// Cycles for which a clean line's home serves one read.
-    pub home_busy: u32,
     /// Requests to a line wait for each other. All machines do this: off shows what it accounts for.
     pub queueing: bool,
     /// A home serves the requests of one cluster in the order in which they come.
@@ -239,7 +239,7 @@ impl Machine {
         let l = &self.latency;
         let far_memory = self.caches.are_finite() && l.remote_memory != l.memory;
         let differs = l.away != l.local || self.sockets_per_group < self.sockets || far_memory;
-        l.home_node && self.sockets > 1 && differs
+        l.home_node && self.sockets > 1 && (differs || self.directory_in_memory)
     }
     pub fn socket_of(&self, cpu: u32) -> u32 {
         self.core_of(cpu) / u32::from(self.cores_per_socket)
@@ -275,7 +275,6 @@ impl Machine {
                 far: pair(l.far),
                 memory: time(l.memory),
                 remote_memory: time(l.remote_memory),
-                home_busy: time(l.home_busy),
                 ..*l
             },
             caches: Caches { l3: Cache { latency: time(self.caches.l3.latency), ..self.caches.l3 }, ..self.caches },

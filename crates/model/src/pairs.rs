@@ -30,18 +30,22 @@ impl Model {
             *tag = Tag::private_clean(cpu);
             self.homes.touched(line, self.places.socket(core));
             // Nobody waits for it, but others wait behind it.
-            self.waits_for_data(Class::Memory, core, self.homes.of(line), now);
+            self.waits_for_memory(core, self.homes.of(line), now);
         } else if let Some(owner) = tag.private_cpu() {
             let other = self.core_of(owner);
             if other == core || self.cpus[owner as usize].owns_from(line) > now || self.demoted.contains_key(&line) {
                 return;
             }
-            let set = self.readers.only(other).and_then(|set| self.readers.add(set, core));
-            let Some(set) = set else { return };
             let home = self.homes.of(line);
-            let (class, _) = self.sent_by_owner(line, core, other, tag.is_dirty(), home);
-            self.waits_for_data(class, core, home, now);
-            *tag = Tag::read_by(set);
+            let way = self.sent_by(line, core, other, tag.is_dirty(), false, home);
+            let next = if way.left {
+                Some(Tag::private_clean(cpu))
+            } else {
+                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
+            };
+            let Some(next) = next else { return };
+            self.waits_for_data(&way, core, home, now);
+            *tag = next;
         } else if let Some(set) = tag.readers() {
             if self.readers.has(set, core) {
                 return;
@@ -50,7 +54,7 @@ impl Model {
             *tag = Tag::read_by(next);
             let home = self.homes.of(line);
             let distance = self.places.nearest(self.readers.get(set), core, home);
-            self.waits_for_data(distance.class(false), core, home, now);
+            self.waits_for_data(&self.costs.way(distance, false, false), core, home, now);
         } else if let Some(index) = tag.record_index() {
             self.prefetch_shared(index as usize, cpu, core, line, now);
             return;
@@ -69,17 +73,19 @@ impl Model {
         let access = Access { cpu, address: line << self.line_shift, size: 1, kind: Kind::Load, origin: 0 };
         let way = self.route(index, core, access.kind.writes(), line);
         let home = self.lines.get(index).home;
-        self.waits_for_data(way.class, core, home, now);
+        self.waits_for_data(&way, core, home, now);
         let grant = Grant {
             number: 0,
             core,
             cpu: NOBODY,
+            writer: cpu as u16,
             agent: self.places.cluster(core),
             within: way.distance == Distance::Cluster,
-            alone: false,
+            alone: way.left,
             dirty: false,
             firm: true,
             snooped: owned,
+            left: way.left,
             request: now + way.legs.request,
             snoop_leg: way.legs.snoop,
             data_leg: way.legs.data,

@@ -5,6 +5,7 @@ use crate::caches::Found;
 use crate::cpu::Forward;
 use crate::line::{NOBODY, State, When};
 use crate::model::{HANDED, Model};
+use crate::requests::Way;
 use crate::{Tag, Ticks};
 
 /// Hits in a row after which a line counts as its owner's alone, if they take longer than the slack.
@@ -35,22 +36,28 @@ impl Model {
     /// Another CPU has had the line to itself.
     fn of_another(&mut self, tag: &mut Tag, owner: u32, access: &Access, now: Ticks) -> Outcome {
         let line = access.address >> self.line_shift;
-        let (mine, other) = (self.core_of(access.cpu), self.core_of(owner));
+        let (writes, dirty) = (access.kind.writes(), tag.is_dirty());
         let plain = matches!(access.kind, Kind::Load | Kind::LoadAwaited | Kind::Store);
-        let first = self.handed[line as usize % HANDED] != line;
         let settled = self.cpus[owner as usize].owns_from(line) <= now;
-        if plain && first && settled && !self.demoted.contains_key(&line) {
-            let migrates = self.costs.migratory && tag.is_dirty();
-            let next = if access.kind.writes() || migrates {
-                self.handed[line as usize % HANDED] = line;
-                let private = if access.kind.writes() { Tag::private_dirty } else { Tag::private_clean };
-                Some(private(access.cpu))
+        if plain && settled && !self.demoted.contains_key(&line) {
+            let (core, other, home) = (self.core_of(access.cpu), self.core_of(owner), self.homes.of(line));
+            let way = self.sent_by(line, core, other, dirty, writes, home);
+            let first = self.handed[line as usize % HANDED] != line;
+            let next = if writes || (self.costs.migratory && dirty) {
+                first.then(|| {
+                    self.handed[line as usize % HANDED] = line;
+                    if writes { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) }
+                })
+            } else if way.left {
+                Some(Tag::private_clean(access.cpu))
+            } else if first || !dirty {
+                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
             } else {
-                let set = self.readers.only(other).and_then(|set| self.readers.add(set, mine));
-                set.map(Tag::read_by)
+                None
             };
             if let Some(next) = next {
-                return self.hand_over(tag, next, other, access, now);
+                *tag = next;
+                return self.hand_over(&way, access, now);
             }
         }
         self.share(tag, access.address, owner);
@@ -58,15 +65,13 @@ impl Model {
     }
 
     /// The line comes from the one core that has it, without a queue: no other request is pending.
-    fn hand_over(&mut self, tag: &mut Tag, next: Tag, owner: u16, access: &Access, now: Ticks) -> Outcome {
+    fn hand_over(&mut self, way: &Way, access: &Access, now: Ticks) -> Outcome {
         let (core, line) = (self.core_of(access.cpu), access.address >> self.line_shift);
-        let home = self.homes.of(line);
-        let (class, legs) = self.sent_by_owner(line, core, owner, tag.is_dirty(), home);
         if self.caches.on() {
             self.caches.refill(core, self.places.cluster(core), line);
         }
-        *tag = next;
-        let takes = legs.all() + self.waits_for_data(class, core, home, now);
+        let Way { class, legs, .. } = *way;
+        let takes = legs.all() + self.waits_for_data(way, core, self.homes.of(line), now);
         let arrival = match class {
             Class::Smt => now + takes,
             Class::Memory => self.on_the_bus(now) + takes,
@@ -95,12 +100,13 @@ impl Model {
                 *tag = Tag::read_by(next);
                 let home = self.homes.of(access.address >> self.line_shift);
                 let distance = self.places.nearest(self.readers.get(set), core, home);
-                let waits = self.waits_for_data(distance.class(false), core, home, now);
-                let arrival = self.transferred(access.cpu, now, self.costs.legs(distance, false).all() + waits);
+                let way = self.costs.way(distance, false, false);
+                let waits = self.waits_for_data(&way, core, home, now);
+                let arrival = self.transferred(access.cpu, now, way.legs.all() + waits);
                 if self.caches.on() {
                     self.caches.refill(core, self.places.cluster(core), access.address >> self.line_shift);
                 }
-                self.miss(access, now, arrival, distance.class(false))
+                self.miss(access, now, arrival, way.class)
             }
             None => {
                 *tag = self.record_readers(set, access.address >> self.line_shift);

@@ -12,12 +12,17 @@ pub(crate) struct Way {
     pub class: Class,
     pub legs: Legs,
     pub distance: Distance,
+    /// No core's own caches have it any more: whoever reads it has it alone.
+    pub left: bool,
+    /// Its memory gets what is new to it: the bytes, which a core had modified and now shares, or that a core may modify them.
+    pub told: bool,
 }
 
 impl Costs {
     /// From one of the cores that have it, this far away.
-    fn way(&self, distance: Distance, dirty: bool, writes: bool) -> Way {
-        Way { class: distance.class(dirty), legs: self.legs(distance, dirty || writes), distance }
+    pub fn way(&self, distance: Distance, dirty: bool, writes: bool) -> Way {
+        let (class, legs) = (distance.class(dirty), self.legs(distance, dirty || writes));
+        Way { class, legs, distance, left: false, told: dirty != writes }
     }
 }
 
@@ -38,7 +43,7 @@ impl Model {
         if tail.owner == core || (!writes && self.lines.has(index, When::Tail, core)) {
             let sibling = tail.owner == core && tail.writer != access.cpu as u16;
             if writes {
-                self.lines.write_on_arrival(index);
+                self.lines.write_on_arrival(index, access.cpu as u16);
             }
             self.cpus[access.cpu as usize].waits_for = self.lines.youngest(index);
             return (tail.settled.max(now), sibling.then_some(Class::Smt));
@@ -64,18 +69,20 @@ impl Model {
         let class = way.class;
         let mut legs = self.varied(way.legs, access);
         let home = self.lines.get(index).home;
-        legs.data += self.waits_for_data(class, core, home, leaves);
+        legs.data += self.waits_for_data(&way, core, home, leaves);
         self.requests += 1;
         self.cpus[access.cpu as usize].waits_for = Request { number: self.requests, cpu: access.cpu as u16 };
         let grant = Grant {
             number: self.requests,
             core,
             cpu: access.cpu as u16,
+            writer: access.cpu as u16,
             agent,
             within: way.distance == Distance::Cluster,
-            alone: writes || (self.costs.migratory && owned && dirty),
+            alone: writes || way.left || (self.costs.migratory && owned && dirty),
             dirty: writes,
             snooped: writes || owned,
+            left: way.left,
             firm: access.kind == Kind::Load,
             request: leaves + legs.request,
             snoop_leg: legs.snoop,
@@ -157,13 +164,10 @@ impl Model {
         let line = self.lines.get(index);
         let (tail, home) = (line.tail, line.home);
         if tail.owner != NOBODY {
-            let waits = !line.queue.is_empty();
-            let distance = self.places.between(core, tail.owner, home);
-            if self.caches.on() && !waits && !self.caches.has(tail.owner, number) {
-                let (class, legs) = self.below(number, core, tail.owner, home);
-                return Way { class, legs, distance };
+            if line.queue.is_empty() {
+                return self.sent_by(number, core, tail.owner, tail.dirty, writes, home);
             }
-            return self.costs.way(distance, tail.dirty, writes);
+            return self.costs.way(self.places.between(core, tail.owner, home), tail.dirty, writes);
         }
         let set = self.lines.set(index, When::Tail);
         let upgrades = writes && self.lines.has(index, When::Tail, core);
@@ -175,20 +179,32 @@ impl Model {
 
     /// What a line takes from memory.
     pub(crate) fn memory_takes(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
-        self.memory_legs(core, home).all() + self.waits_for_data(Class::Memory, core, home, now)
+        self.memory_legs(core, home).all() + self.waits_for_memory(core, home, now)
     }
 
-    /// How long a line that comes from there waits for others: at its home's memory, and on its way from another socket.
-    pub(crate) fn waits_for_data(&mut self, class: Class, core: u16, home: u8, now: Ticks) -> Ticks {
+    /// How long a line that comes from memory waits for others: at its home, and on its way from another socket.
+    pub(crate) fn waits_for_memory(&mut self, core: u16, home: u8, now: Ticks) -> Ticks {
         let here = self.places.socket(core);
-        match class {
-            Class::Memory => {
-                let of = if home == ANYWHERE { here } else { home };
-                self.memory.wait(of, now) + if of == here { 0 } else { self.links.wait(here, now) }
-            }
-            Class::RemoteClean | Class::RemoteModified => self.links.wait(here, now),
-            Class::Smt | Class::LocalClean | Class::LocalModified | Class::Upgrade => 0,
+        let of = if home == ANYWHERE { here } else { home };
+        self.memory.wait(of, now) + if of == here { 0 } else { self.links.wait(here, now) }
+    }
+
+    /// The same of a line that comes this way: between sockets its home may have to read in its memory who has it.
+    pub(crate) fn waits_for_data(&mut self, way: &Way, core: u16, home: u8, now: Ticks) -> Ticks {
+        if way.class == Class::Memory {
+            return self.waits_for_memory(core, home, now);
         }
+        if way.distance < Distance::Remote {
+            return 0;
+        }
+        let mut waits = if way.class == Class::Upgrade { 0 } else { self.links.wait(self.places.socket(core), now) };
+        if self.costs.directory_in_memory {
+            waits += self.memory.wait(home, now);
+            if way.told {
+                self.memory.wait(home, now);
+            }
+        }
+        waits
     }
 
     pub(crate) fn memory_legs(&self, core: u16, home: u8) -> Legs {
@@ -196,24 +212,21 @@ impl Model {
         if here { self.costs.memory } else { self.costs.remote_memory }
     }
 
-    /// Where a line comes from that `owner` alone has had, and the legs of its way.
-    pub(crate) fn sent_by_owner(&mut self, line: u64, core: u16, owner: u16, dirty: bool, home: u8) -> (Class, Legs) {
+    /// How a line comes that `owner` alone has had: from its caches, or from where it is since it left them.
+    pub(crate) fn sent_by(&mut self, line: u64, core: u16, owner: u16, dirty: bool, writes: bool, home: u8) -> Way {
+        let distance = self.places.between(core, owner, home);
         if self.caches.on() && !self.caches.has(owner, line) {
-            return self.below(line, core, owner, home);
+            let (class, legs) = if self.caches.third_has(self.places.cluster(owner), line) {
+                (distance.class(false), self.costs.legs(distance, false))
+            } else {
+                (Class::Memory, self.memory_legs(core, home))
+            };
+            return Way { class, legs, distance, left: true, told: true };
         }
         if core == owner {
-            return (Class::Smt, Legs { data: self.costs.smt, ..Legs::default() });
+            let legs = Legs { data: self.costs.smt, ..Legs::default() };
+            return Way { class: Class::Smt, legs, distance, left: false, told: false };
         }
-        let distance = self.places.between(core, owner, home);
-        (distance.class(dirty), self.costs.legs(distance, dirty))
-    }
-
-    /// Where it is if it left the caches of the core that had it: in its cluster's, or in memory.
-    fn below(&mut self, line: u64, core: u16, owner: u16, home: u8) -> (Class, Legs) {
-        if self.caches.third_has(self.places.cluster(owner), line) {
-            let distance = self.places.between(core, owner, home);
-            return (distance.class(false), self.costs.legs(distance, false));
-        }
-        (Class::Memory, self.memory_legs(core, home))
+        self.costs.way(distance, dirty, writes)
     }
 }

@@ -28,7 +28,6 @@ pub fn machine() -> Machine {
             remote_memory: 180,
             request_percent: 33,
             snoop_percent: 33,
-            home_busy: 6,
             queueing: true,
             in_order: false,
             home_node: true,
@@ -65,6 +64,7 @@ pub fn machine() -> Machine {
         caches: Caches::ENDLESS,
         memory_bandwidth: 0,
         link_bandwidth: 0,
+        directory_in_memory: false,
         system: System {
             syscall: 300,
             futex: 225,

@@ -202,3 +202,55 @@ fn what_its_owner_has_evicted_to_memory_takes_bandwidth() {
         assert!(without < 50_000 && (90_000..110_000).contains(&with), "{pairs} {recorded}: {without}, {with}");
     }
 }
+
+/// Whoever reads a line that is in no core's own caches any more has it alone, and tells nobody when it writes.
+#[test]
+fn what_its_owner_has_evicted_is_its_readers_alone() {
+    // With a record, and without.
+    for (before, kind) in [(&[0][..], Kind::Load), (&[0], Kind::Store), (&[NEAR, 0], Kind::Rmw)] {
+        let write_takes = |others: u64| {
+            let mut lab = lab(small_caches);
+            before.iter().for_each(|cpu| _ = lab.cycles(*cpu, 0, kind));
+            (1..=others).for_each(|line| _ = lab.cycles(0, line * 64, Kind::Load));
+            lab.rest();
+            lab.cycles(NEAR, 0, Kind::LoadAwaited);
+            lab.cycles(NEAR, 0, Kind::Store)
+        };
+        assert_eq!((write_takes(0), write_takes(60)), (60, 0), "{kind:?}");
+    }
+}
+
+/// Those who ask for such a line at once all get it from memory, and share it.
+#[test]
+fn nobody_goes_ahead_of_who_asked_for_a_line_that_no_core_has() {
+    let mut lab = lab(|m| {
+        small_caches(m);
+        (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (1, 1, 4, 4);
+    });
+    for line in 0..50 {
+        let address = line << 20;
+        [NEAR, 0].into_iter().for_each(|cpu| _ = lab.cycles(cpu, address, Kind::Rmw));
+        (1..200).for_each(|other| _ = lab.cycles(0, address + other * 64, Kind::Load));
+        lab.rest();
+        let now = lab.clocks[0];
+        let takes = [1, 2, 3].map(|cpu| (lab.access(cpu, address, Kind::LoadAwaited).done - now) / ticks(1));
+        assert!(takes.into_iter().all(|takes| takes >= 180), "{takes:?}");
+    }
+}
+
+/// A pair of lines is prefetched as it is read: what its owner has evicted is the reader's alone.
+#[test]
+fn what_comes_beside_an_evicted_line_is_its_readers_alone_too() {
+    for before in [&[0][..], &[NEAR, 0]] {
+        let mut lab = lab(|m| (small_caches(m), m.core.adjacent_line = true).0);
+        let kind = if before.len() > 1 { Kind::Rmw } else { Kind::Store };
+        for cpu in before {
+            [0, 64].into_iter().for_each(|address| _ = lab.cycles(*cpu, address, kind));
+        }
+        (2..200).for_each(|line| _ = lab.cycles(0, line * 64, Kind::Load));
+        lab.rest();
+        lab.cycles(NEAR, 0, Kind::LoadAwaited);
+        lab.rest();
+        assert_eq!([0, 64].map(|address| lab.cycles(NEAR, address, Kind::Store)), [0, 0], "{kind:?}");
+    }
+}

@@ -39,7 +39,7 @@ fn a_wait_is_paid_once() {
             lab.access(0, 5 * 4096, Kind::Store).done
         }),
         ("for what a sibling asked for", |lab| {
-            lab.access(4, 4096, Kind::LoadAwaited);
+            lab.access(4, 4096, Kind::Store);
             lab.access(0, 4096, Kind::Load).done
         }),
         ("for what only its caller knows of", |lab| {

@@ -106,3 +106,24 @@ fn links_between_sockets_deliver_no_more_than_their_bandwidth() {
     // A line in 500 cycles.
     assert!(without < 400_000 && (490_000..560_000).contains(&with), "{without} without a limit, {with} with one");
 }
+
+/// A request from another socket reads in the home's memory who has the line; what the memory has to be told is written there.
+#[test]
+fn a_directory_in_memory_takes_its_bandwidth() {
+    let moved = |directory: bool, kind: Kind| {
+        // A line in 500 cycles.
+        let mut lab = lab(|m| {
+            (m.memory_bandwidth, m.directory_in_memory) = (256, directory);
+            // A machine whose homes matter anyway.
+            m.sockets_per_group = 1;
+        });
+        (0..1000).for_each(|line| _ = lab.access(0, line * 64, Kind::Store));
+        (0..10).for_each(|_| lab.rest());
+        let begun = lab.clocks[REMOTE as usize];
+        (0..1000).for_each(|line| _ = lab.access(REMOTE, line * 64, kind));
+        (lab.model.drain(REMOTE, lab.clocks[REMOTE as usize]) - begun) / ticks(1000)
+    };
+    assert!(moved(false, Kind::Load) < 400);
+    assert!((480..520).contains(&moved(true, Kind::Store)), "it is modified before and after");
+    assert!((960..1020).contains(&moved(true, Kind::Load)), "its memory gets the bytes");
+}

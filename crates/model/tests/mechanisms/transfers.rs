@@ -196,7 +196,7 @@ fn requests_queue_at_a_hot_line() {
         (done.into_iter().max().unwrap() - begun) / ticks(1)
     };
     let with = last(|m| m.latency.in_order = true);
-    let without = last(|m| (m.latency.queueing, m.latency.home_busy) = (false, 0));
+    let without = last(|m| m.latency.queueing = false);
     assert!(with >= 150 && without == 80, "{with} with, {without} without");
 }
 
@@ -355,4 +355,95 @@ fn a_line_that_siblings_write_by_turns_is_not_private() {
         (0..10).for_each(|_| _ = lab.cycles(SIBLING, 0, Kind::Store));
     }
     assert_eq!(lab.tags[&0].private_cpu(), None);
+}
+
+/// The home of a line answers one request for it after the other.
+#[test]
+fn readers_of_what_another_has_written_wait_for_each_other() {
+    let arrivals = |queueing: bool| {
+        let mut lab = lab(|m| {
+            (m.sockets, m.sockets_per_group, m.cores_per_socket, m.cores_per_cluster) = (1, 1, 4, 4);
+            (m.latency.queueing, m.latency.in_order) = (queueing, true);
+        });
+        [0, 1].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Rmw));
+        lab.rest();
+        let now = lab.clocks[0];
+        [0, 2, 3].map(|cpu| (lab.access(cpu, 0, Kind::LoadAwaited).done - now) / ticks(1))
+    };
+    assert_eq!(arrivals(true), [60, 86, 113]);
+    assert_eq!(arrivals(false), [60, 40, 40]);
+}
+
+/// As long as it is only read, it comes from who has it, and nobody has to be told: even if it has gone from core to core before.
+#[test]
+fn a_line_that_is_only_read_needs_no_record() {
+    let mut lab = lab(|m| m.latency.migratory = true);
+    for (cpu, kind) in [(0, Kind::Store), (NEAR, Kind::Load), (0, Kind::Load), (REMOTE, Kind::Load)] {
+        lab.cycles(cpu, 0, kind);
+        lab.rest();
+    }
+    assert_eq!(lab.model.shared_lines(), 0);
+}
+
+/// Nobody has a line before it has come from memory for who asked first.
+#[test]
+fn what_one_waits_for_comes_to_others_later() {
+    let mut lab = lab(|_| ());
+    let done = [0, NEAR, REMOTE, 3].map(|cpu| lab.access(cpu, 0, Kind::LoadAwaited).done / ticks(1));
+    assert!(done.into_iter().all(|done| done >= 180), "{done:?}");
+}
+
+/// Two cores that read the same lines by turns are as fast as what is between the leading one and the memory.
+#[test]
+fn readers_that_follow_each_other_do_not_add_up_their_waits() {
+    let cycles = |lines: u64, cpus: &[u32]| {
+        let mut lab = lab(|m| (m.core.misses, m.core.transfers) = (12, 12));
+        for line in 0..lines {
+            cpus.iter().for_each(|cpu| _ = lab.access(*cpu, line * 64, Kind::Load));
+        }
+        cpus.iter().map(|cpu| lab.model.drain(*cpu, lab.clocks[*cpu as usize])).max().unwrap() / ticks(lines as u32)
+    };
+    for lines in [100, 6400] {
+        let (one, two) = (cycles(lines, &[0]), cycles(lines, &[0, NEAR]));
+        assert!(two <= one + 2, "{lines} lines: {one} cycles each for one reader, {two} for two");
+    }
+}
+
+/// A store that is in the buffer still is not overtaken by another core's request.
+#[test]
+fn a_line_is_its_owners_until_the_last_store_to_it_has_committed() {
+    let mut lab = lab(|_| ());
+    lab.access(0, 0, Kind::Load);
+    lab.clocks[0] = ticks(100);
+    lab.access(0, 4096, Kind::Load);
+    let commits = lab.access(0, 0, Kind::Store).effect;
+    lab.clocks[NEAR as usize] = ticks(200);
+    assert!(commits > ticks(200), "behind the second load");
+    assert!(lab.access(NEAR, 0, Kind::LoadAwaited).done > commits);
+    // Nor does a store take what a load has not got yet.
+    let mut lab = self::lab(|_| ());
+    (0..2).for_each(|line| _ = lab.access(0, line * 4096, Kind::Load));
+    assert!(lab.access(NEAR, 0, Kind::Rmw).done > ticks(180 + 20));
+}
+
+#[test]
+fn what_a_sibling_has_written_comes_from_it() {
+    const SIBLING: u32 = 4;
+    let mut lab = lab(|m| m.latency.migratory = true);
+    // Without atomic operations: a line that is meant to be shared does not become private.
+    [NEAR, 0, NEAR].into_iter().for_each(|cpu| _ = lab.cycles(cpu, 0, Kind::Store));
+    lab.rest();
+    // Its core has the line alone, and unmodified.
+    (0..12).for_each(|_| _ = lab.cycles(0, 0, Kind::LoadAwaited));
+    lab.rest();
+    lab.cycles(SIBLING, 0, Kind::Store);
+    lab.rest();
+    assert_eq!(lab.tags[&0].private_cpu(), None, "hits of two CPUs");
+    assert_eq!([0, 0].map(|cpu| lab.cycles(cpu, 0, Kind::LoadAwaited)), [5, 0]);
+    // It may write before the line is there.
+    lab.cycles(NEAR, 0, Kind::Store);
+    lab.rest();
+    [(0, Kind::Load), (SIBLING, Kind::Store)].into_iter().for_each(|(cpu, kind)| _ = lab.access(cpu, 0, kind));
+    lab.rest();
+    assert_eq!([SIBLING, 0].map(|cpu| lab.cycles(cpu, 0, Kind::LoadAwaited)), [0, 5]);
 }
