@@ -47,11 +47,11 @@ fn gain_of(document: &Value, layout: &str) -> f64 {
 #[test]
 fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
     let mends = [
-        ("8 counters", "each of slot[0-7] on lines of its own", "-DSLOTS"),
-        ("8 bytes", "bytes of pool[0-119] that different CPUs use on lines of their own", "-DROOM=64"),
-        ("8 statistics", "statistics.hits on a line of its own", "-DAPART"),
+        ("8 counters", "each of slot[0-7] on lines of its own", "-DSLOTS", 0.2),
+        ("8 bytes", "bytes of pool[0-119] that different CPUs use on lines of their own", "-DROOM=64", 0.2),
+        ("8 statistics", "statistics.hits on a line of its own", "-DAPART", 0.1),
     ];
-    for (args, layout, mend) in mends {
+    for (args, layout, mend, least) in mends {
         let recorded = Recorded::new(&program(PROGRAM), args);
         let document = recorded.fix("");
         assert_eq!(document["recorded_seconds"], document["seconds"], "the same program, the same run");
@@ -60,17 +60,19 @@ fn a_layout_gains_in_the_source_what_it_gains_in_a_trial() {
         let mended = record(&recorded.place, &program_with(PROGRAM, &[mend]), args, "b.rec");
         let gained = document["seconds"].as_f64().expect("seconds") / mended - 1.0;
         assert_eq!(first, layout, "{document}");
-        assert!(promised > 0.05 && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
+        assert!(promised > least && (promised - gained).abs() < 0.02, "{layout}: {promised} promised, {gained} gained");
     }
 }
 
 /// The other line of a pair may be one whose parts are simulated elsewhere.
 #[test]
 fn layouts_are_tried_where_lines_are_fetched_in_pairs() {
-    for (args, layout) in [("8 bytes", "bytes of pool[0-119] that"), ("8 statistics", "statistics.hits on")] {
+    for (args, layout, least) in
+        [("8 bytes", "bytes of pool[0-119] that", 0.2), ("8 statistics", "statistics.hits on", 0.07)]
+    {
         let document = Recorded::new(&program(PROGRAM), args).fix("--machine skx-8s-8176");
         let all = layouts(&document);
-        assert!(all[0].0.starts_with(layout) && all[0].1 > 0.05, "{all:?}");
+        assert!(all[0].0.starts_with(layout) && all[0].1 > least, "{all:?}");
     }
 }
 

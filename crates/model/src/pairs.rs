@@ -38,12 +38,7 @@ impl Model {
             }
             let home = self.homes.of(line);
             let way = self.sent_by(line, core, other, tag.is_dirty(), false, home);
-            let next = if way.left {
-                Some(Tag::private_clean(cpu))
-            } else {
-                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
-            };
-            let Some(next) = next else { return };
+            let Some(next) = self.read_from(other, &way, cpu) else { return };
             self.waits_for_data(&way, core, home, now);
             *tag = next;
         } else if let Some(set) = tag.readers() {

@@ -48,10 +48,8 @@ impl Model {
                     self.handed[line as usize % HANDED] = line;
                     if writes { Tag::private_dirty(access.cpu) } else { Tag::private_clean(access.cpu) }
                 })
-            } else if way.left {
-                Some(Tag::private_clean(access.cpu))
-            } else if first || !dirty {
-                self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
+            } else if way.left || first || !dirty {
+                self.read_from(other, &way, access.cpu)
             } else {
                 None
             };
@@ -62,6 +60,15 @@ impl Model {
         }
         self.share(tag, access.address, owner);
         self.shared(tag, access, now)
+    }
+
+    /// The tag of a line that `other` had alone, and that `cpu` reads as it comes this way; `None` if the line needs a record.
+    pub(crate) fn read_from(&mut self, other: u16, way: &Way, cpu: u32) -> Option<Tag> {
+        if way.left {
+            return Some(Tag::private_clean(cpu));
+        }
+        let core = self.core_of(cpu);
+        self.readers.only(other).and_then(|set| self.readers.add(set, core)).map(Tag::read_by)
     }
 
     /// The line comes from the one core that has it, without a queue: no other request is pending.
