@@ -157,10 +157,7 @@ impl Shapes {
             results.groups().flat_map(|group| &group.curves).filter(|c| c.apart.is_none()).collect();
         let enough = curves.iter().filter(|curve| curve.points.len() >= FEWEST_POINTS);
         let ranks: Vec<f64> = enough.filter_map(|curve| curve.rank_correlation()).collect();
-        let long = curves.iter().filter(|curve| curve.shape().len() > 2 && !curve.is_flat());
-        let knees = long.map(|curve| (curve.knees(), curve.shape().len() - 1));
-        let bent = knees.filter(|(knees, last)| *knees != (0, 0) && *knees != (*last, *last));
-        let bent: Vec<(usize, usize)> = bent.map(|(knees, _)| knees).collect();
+        let bent: Vec<(usize, usize)> = curves.iter().filter_map(|curve| curve.bends()).collect();
         Shapes {
             ranked: ranks.len(),
             ranks_median: median(&ranks).unwrap_or(1.0),

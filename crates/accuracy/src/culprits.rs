@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does the headline name the culprit? Programs with a known fault, and twins without it: what the headline has to name is
-//! written down in `accuracy/culprits`, before any result is seen.
+//! written down in `accuracy/culprits`, before its first result is seen (for Rust's, after the first reports).
 use crate::bench::Bench;
 use crate::layouts::{self, Layout};
 use crate::packages::Unavailable;

@@ -118,6 +118,12 @@ impl Curve {
         };
         (of(|p| p.theirs), of(|p| p.ours))
     }
+
+    /// Its knees, if they tell anything: of a flat curve they do not, nor where both are at the same end.
+    pub fn bends(&self) -> Option<(usize, usize)> {
+        let last = self.shape().len().checked_sub(1).filter(|last| *last > 1 && !self.is_flat())?;
+        Some(self.knees()).filter(|knees| *knees != (0, 0) && *knees != (last, last))
+    }
 }
 
 /// Of a machine that was measured, not published about: no profile's name begins so.
@@ -312,6 +318,13 @@ mod tests {
     #[test]
     fn knees_are_compared_by_point() {
         assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 4.0)]).knees(), (0, 1));
+    }
+
+    #[test]
+    fn a_curve_bends_unless_it_is_flat_or_both_knees_are_at_one_end() {
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 4.0)]).bends(), Some((0, 1)));
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 2.0), (4, 4.0, 4.0)]).bends(), None, "at the first point");
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 1.0, 2.0), (4, 1.0, 4.0)]).bends(), None, "theirs is flat");
     }
 
     #[test]

@@ -108,7 +108,7 @@ mod tests {
         for mechanism in &MECHANISMS {
             let base =
                 crate::load(if mechanism.name == "home-node" { "rome-2s-7742" } else { "clx-2s-8275cl" }).unwrap();
-            // No machine that comes with corefold is known to do this.
+            // Neither of the two is known to do this.
             let has = corefold_model::Machine {
                 latency: corefold_model::Latency { migratory: true, ..base.machine.latency },
                 ..base.machine.clone()
