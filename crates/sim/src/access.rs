@@ -172,8 +172,9 @@ impl Sim {
     }
 
     /// An outstanding load may be about to deliver this very address (a dependent access): then it waits. Events carry no
-    /// data flow, so the loaded value decides: it points to within a page of the address.
+    /// data flow, so the loaded value decides: it points to within a page of the address, as the program knows it.
     fn address_known(&mut self, world: &impl Memory, cpu: u32, address: u64, now: Ticks) -> Ticks {
+        let address = world.held_at(address);
         let word = |load: &Load| world.read(load.address & !7, 8);
         if !self.model.may_deliver_near(cpu, address, word) {
             return now;

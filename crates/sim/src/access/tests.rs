@@ -165,6 +165,18 @@ fn an_access_waits_for_the_load_that_delivers_its_address() {
     }
 }
 
+/// A layout on trial: the program's pointers lead to where the bytes are, not to where they are simulated.
+#[test]
+fn an_access_that_is_simulated_elsewhere_waits_for_its_address_too() {
+    let mut bench = Bench::new(&machine());
+    bench.world.elsewhere = Some((0x70_0000, 0x8000));
+    bench.world.write(line(0), 8, 0x8010);
+    bench.does(What::Load, line(0));
+    let arrival = bench.clock() + ticks(180);
+    assert!(bench.does(What::Load, 0x70_0000).has(Effects::WAITED));
+    assert_eq!(bench.clock(), arrival);
+}
+
 #[test]
 fn of_several_loads_that_may_deliver_the_address_the_last_is_awaited() {
     let mut bench = Bench::new(&machine());

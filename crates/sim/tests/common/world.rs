@@ -9,6 +9,8 @@ use std::collections::HashMap;
 pub struct World {
     bytes: HashMap<u64, u8>,
     tags: HashMap<u64, Cell<Tag>>,
+    /// The bytes of the page at the first address are kept at the second.
+    pub elsewhere: Option<(u64, u64)>,
 }
 
 impl Memory for World {
@@ -18,6 +20,10 @@ impl Memory for World {
     }
     fn write(&mut self, address: u64, size: u8, value: u64) {
         self.bytes.extend((0..size).map(|at| (address + u64::from(at), (value >> (8 * at)) as u8)));
+    }
+    fn held_at(&self, address: u64) -> u64 {
+        let moved = self.elsewhere.filter(|(page, _)| address.wrapping_sub(*page) < 4096);
+        moved.map_or(address, |(page, kept)| address - page + kept)
     }
 }
 
