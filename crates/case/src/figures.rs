@@ -13,11 +13,8 @@ pub type Runs = HashMap<String, Vec<Simulated>>;
 
 /// Seeds go together: the first of one run with the first of the other.
 pub fn figure(figure: &Figure, runs: &Runs, fixes: &Fixes) -> Result<Interval> {
-    let found = figure.fix().map(|fix| &fixes[fix]);
-    match (figure, found) {
-        (Figure::Layout { layout, asked, .. }, Some(found)) => return Ok(interval(&[found.layout(layout, *asked)?])),
-        (Figure::Luck { .. }, Some(found)) => return Ok(interval(&[found.luck()?])),
-        _ => {}
+    if let Figure::Layout { fix, layout, asked } = figure {
+        return Ok(interval(&[fixes[fix].layout(layout, *asked)?]));
     }
     let seeds = figure.runs().iter().map(|run| runs[*run].len()).min().unwrap_or(1);
     let all = (0..seeds).map(|seed| one(figure, &Seed { runs, seed })).collect::<Result<Vec<_>>>()?;
@@ -65,7 +62,7 @@ fn one(figure: &Figure, of: &Seed<'_>) -> Result<f64> {
         Figure::Ratio { run, over } => of.throughput(run)? / of.throughput(over)?,
         Figure::Rate { run } => of.throughput(run)? / 1e6,
         Figure::Target { run, of: other, reaches } => of.throughput(run)? / of.throughput(other)? * reaches,
-        Figure::Layout { .. } | Figure::Luck { .. } => bail!("a fix gives no figure for each seed"),
+        Figure::Layout { .. } => bail!("a fix gives no figure for each seed"),
         Figure::Releases { run, files } => of.releases(run)?.each(files),
         Figure::ReleaseShare { run, files, others } => {
             let releases = of.releases(run)?;

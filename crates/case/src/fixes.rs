@@ -12,7 +12,6 @@ use std::process::Command;
 #[derive(Deserialize)]
 pub struct Found {
     layouts: Vec<Layout>,
-    luck: Vec<Luck>,
 }
 
 #[derive(Deserialize)]
@@ -20,23 +19,11 @@ struct Layout {
     layout: String,
     gain: Option<f64>,
     also: Vec<Other>,
-    slots: Option<Slots>,
 }
 
 #[derive(Deserialize)]
 struct Other {
     gain: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Slots {
-    average: Option<f64>,
-    worst: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Luck {
-    luck: Option<f64>,
 }
 
 pub type Fixes = HashMap<String, Found>;
@@ -72,20 +59,12 @@ impl Found {
             format!("no layout that was tried begins with {words:?}: {all:?}")
         })?;
         let layout = &self.layouts[number];
-        let slots = layout.slots.as_ref();
         let gain = match asked {
             Asked::Rank => return Ok((number + 1) as f64),
             Asked::Gain => layout.gain,
-            Asked::Average => slots.and_then(|slots| slots.average),
-            Asked::Worst => slots.and_then(|slots| slots.worst),
             Asked::Also => layout.also.first().and_then(|other| other.gain),
         };
         Ok(gain.with_context(|| format!("{}: it was not tried so, or failed", layout.layout))? * 100.0)
-    }
-
-    pub fn luck(&self) -> Result<f64> {
-        let luck = self.luck.first().and_then(|luck| luck.luck);
-        Ok(luck.context("no layout was tried slot by slot")? * 100.0)
     }
 }
 
@@ -97,16 +76,14 @@ mod tests {
     fn figures_are_taken_from_the_layout_whose_words_begin_so() {
         let text = r#"{ "layouts": [
             { "layout": "x on lines", "gain": 0.25, "also": [{ "gain": -0.01 }] },
-            { "layout": "y apart", "gain": 0.125, "also": [], "slots": { "average": 0.5, "worst": 0.03125 } }
-        ], "luck": [{ "luck": 0.5 }] }"#;
+            { "layout": "y apart", "gain": 0.125, "also": [] }
+        ] }"#;
         let found: Found = serde_json::from_str(text).unwrap();
         let figure = |words, asked| found.layout(words, asked).ok();
         assert_eq!((figure("x", Asked::Gain), figure("x", Asked::Also)), (Some(25.0), Some(-1.0)));
-        assert_eq!((figure("y", Asked::Average), figure("y", Asked::Worst)), (Some(50.0), Some(3.125)));
         assert_eq!(
-            (figure("y", Asked::Rank), figure("z", Asked::Rank), figure("x", Asked::Worst)),
+            (figure("y", Asked::Rank), figure("z", Asked::Rank), figure("y", Asked::Also)),
             (Some(2.0), None, None)
         );
-        assert_eq!(found.luck().unwrap(), 50.0);
     }
 }

@@ -93,10 +93,8 @@ pub struct Fix {
 #[derive(Deserialize, Clone, Copy, Debug, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// What it gains where the objects are, in percent; over all places on a line on average, and at worst.
+    /// What it gains where the objects are, in percent.
     Gain,
-    Average,
-    Worst,
     /// What it gains in the other run.
     Also,
     /// Its place in the ranking, from 1 on.
@@ -149,8 +147,6 @@ pub enum Figure {
     Target { run: String, of: String, reaches: f64 },
     /// A layout that a fix tried: the first whose words begin so; of throughput, in percent.
     Layout { fix: String, layout: String, asked: Asked },
-    /// What the objects' places on lines gain over the mean of all places, as a fix found it, in percent.
-    Luck { fix: String },
     /// Lock releases by callers in these source files (none: in any) for each operation.
     Releases { run: String, files: Vec<String> },
     /// Their share of all lock releases, in percent.
@@ -172,7 +168,7 @@ impl Figure {
     /// The fix that it is taken from.
     pub fn fix(&self) -> Option<&str> {
         match self {
-            Figure::Layout { fix, .. } | Figure::Luck { fix } => Some(fix),
+            Figure::Layout { fix, .. } => Some(fix),
             _ => None,
         }
     }
@@ -183,7 +179,7 @@ impl Figure {
             Figure::Gain { run, over } | Figure::Ratio { run, over } | Figure::Target { run, of: over, .. } => {
                 vec![run, over]
             }
-            Figure::Layout { .. } | Figure::Luck { .. } => Vec::new(),
+            Figure::Layout { .. } => Vec::new(),
             Figure::ReleaseShare { run, others, .. } => with(vec![run], others),
             Figure::ReleaseRatio { run, over, others } => with(vec![run, over], others),
         }
@@ -285,7 +281,7 @@ mod tests {
             ("others = { run = 'a'", "others = { run = 'c'", "a run \"c\" that does not exist"),
             (
                 "figure.share = { run = 'a', functions = ['f'] }",
-                "figure.luck = { fix = 'x' }",
+                "figure.layout = { fix = 'x', layout = 'l', asked = 'gain' }",
                 "a fix \"x\" that does not exist",
             ),
             (
