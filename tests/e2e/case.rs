@@ -233,16 +233,21 @@ fn lock_releases_are_told_by_caller() {
     assert!(!profile.contains(".h)") && !profile.contains("(lru.c)") && !profile.contains("unknown"), "{profile}");
 }
 
+/// What a whole case says.
+fn rows_of(case: &str) -> Vec<Value> {
+    let place = Place::new();
+    let said = place.corefold(&format!("case run {case} --json rows.json"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
+    assert_eq!(json["case"], case);
+    json["rows"].as_array().unwrap().clone()
+}
+
 /// The whole case.
 #[test]
 #[ignore = "takes long: make stress runs it"]
 fn the_patch_of_2016_is_reproduced() {
-    let place = Place::new();
-    let said = place.corefold("case run percpu-limit --json rows.json");
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
-    assert_eq!(json["case"], "percpu-limit");
-    let rows = json["rows"].as_array().unwrap();
+    let rows = &rows_of("percpu-limit");
     for row in rows {
         let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, KEYS);
@@ -264,11 +269,7 @@ fn the_patch_of_2016_is_reproduced() {
 #[test]
 #[ignore = "takes long: make stress runs it"]
 fn the_commit_of_2018_is_simulated() {
-    let place = Place::new();
-    let said = place.corefold("case run inode-layout --json rows.json");
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
-    let rows = json["rows"].as_array().unwrap();
+    let rows = &rows_of("inode-layout");
     assert_eq!(row(rows, "osq, 592 bytes (set by the work)")["within"], true);
     for what in
         ["a pad of 4 bytes in the address space, over 592 bytes", "a pad of 8 bytes in the inode, over 592 bytes"]
@@ -287,11 +288,7 @@ fn the_commit_of_2018_is_simulated() {
 #[test]
 #[ignore = "takes long: make stress runs it"]
 fn the_series_of_2010_is_reproduced() {
-    let place = Place::new();
-    let said = place.corefold("case run vfs-scale --json rows.json");
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("rows.json")).unwrap()).unwrap();
-    let rows = json["rows"].as_array().unwrap();
+    let rows = &rows_of("vfs-scale");
     assert_eq!(row(rows, "socket test: gained by the series, and lost at most")["within"], true);
     let scaled = row(rows, "stat of own files, scaled: 80 CPUs over 1")["simulated"].as_f64();
     let base = row(rows, "stat of own files, base: 80 CPUs over 1")["simulated"].as_f64();

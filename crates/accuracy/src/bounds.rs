@@ -157,13 +157,13 @@ impl Shapes {
             results.groups().flat_map(|group| &group.curves).filter(|c| c.apart.is_none()).collect();
         let enough = curves.iter().filter(|curve| curve.points.len() >= FEWEST_POINTS);
         let ranks: Vec<f64> = enough.filter_map(|curve| curve.rank_correlation()).collect();
-        let bent: Vec<(usize, usize)> = curves.iter().filter_map(|curve| curve.bends()).collect();
+        let bent: Vec<bool> = curves.iter().filter_map(|curve| curve.same_knee()).collect();
         Shapes {
             ranked: ranks.len(),
             ranks_median: median(&ranks).unwrap_or(1.0),
             ranks_least: ranks.iter().copied().fold(1.0, f64::min),
             bent: bent.len(),
-            same_knee: bent.iter().filter(|(theirs, ours)| theirs.abs_diff(*ours) <= 1).count(),
+            same_knee: bent.iter().filter(|same| **same).count(),
         }
     }
 

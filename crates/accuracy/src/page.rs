@@ -188,10 +188,9 @@ fn details(page: &mut String, group: &Group) {
     for curve in shaped {
         let (theirs, ours) = curve.knees();
         let ranks = curve.rank_correlation();
-        let bends = curve.bends();
-        let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS_EACH)
-            && bends.is_none_or(|(theirs, ours)| theirs.abs_diff(ours) <= 1);
-        let counts = curve.apart.is_none() && (ranks.is_some() || bends.is_some());
+        let same_knee = curve.same_knee();
+        let right = ranks.is_none_or(|ranks| ranks >= bounds::RANKS_EACH) && same_knee.unwrap_or(true);
+        let counts = curve.apart.is_none() && (ranks.is_some() || same_knee.is_some());
         row(
             page,
             &[

@@ -120,9 +120,14 @@ impl Curve {
     }
 
     /// Its knees, if they tell anything: of a flat curve they do not, nor where both are at the same end.
-    pub fn bends(&self) -> Option<(usize, usize)> {
+    fn bends(&self) -> Option<(usize, usize)> {
         let last = self.shape().len().checked_sub(1).filter(|last| *last > 1 && !self.is_flat())?;
         Some(self.knees()).filter(|knees| *knees != (0, 0) && *knees != (last, last))
+    }
+
+    /// Is ours within a step of theirs, if they tell anything?
+    pub fn same_knee(&self) -> Option<bool> {
+        self.bends().map(|(theirs, ours)| theirs.abs_diff(ours) <= 1)
     }
 }
 
@@ -325,6 +330,8 @@ mod tests {
         assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 4.0)]).bends(), Some((0, 1)));
         assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 2.0), (4, 4.0, 4.0)]).bends(), None, "at the first point");
         assert_eq!(curve(&[(1, 1.0, 1.0), (2, 1.0, 2.0), (4, 1.0, 4.0)]).bends(), None, "theirs is flat");
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 4.0)]).same_knee(), Some(true));
+        assert_eq!(curve(&[(1, 1.0, 1.0), (2, 2.0, 1.0), (4, 4.0, 1.0)]).same_knee(), Some(false), "two steps");
     }
 
     #[test]
