@@ -67,6 +67,15 @@ fn a_variable_of_a_function_that_waits_in_a_library() {
     check("names/locals.cpp", "", "queue in main (stack of thread 0, locals.cpp:", ["queue.entered", "queue.left"]);
 }
 
+/// It is no caller's: only the runtime calls it.
+#[test]
+fn a_thread_s_function_that_is_named_like_a_lock() {
+    let report = Simulation::of(&program("names/lock_worker.c")).cpus("8").report();
+    let locks = report.at(8).0["locks"].as_array().expect("locks");
+    let word = locks.iter().find(|lock| lock["name"] == "word").unwrap_or_else(|| panic!("{locks:?}"));
+    assert_eq!(word["waited_at"]["function"], "lock_worker", "{word}");
+}
+
 /// Others write to the node while its thread spins or waits for its turn: where that is stands on its stack only.
 #[test]
 fn a_variable_of_every_thread_that_spins() {

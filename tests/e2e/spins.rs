@@ -94,10 +94,10 @@ fn a_waiter_that_yields_spins() {
     assert!(spin > 0.9, "{spin}");
 }
 
-/// Whoever finds a lock taken and then pauses for longer and longer waits, and does not compute.
+/// Whoever finds a lock taken and then pauses, or computes, for longer and longer waits.
 #[test]
 fn a_waiter_that_backs_off_spins() {
-    for how in ["backoff", "chance", "proportional"] {
+    for how in ["backoff", "chance", "proportional", "reads", "attempts"] {
         let report = Simulation::of(&program("truths/spun_locks.c")).cpus("16").args(&format!("16 {how}")).report();
         let (spin, compute) = (report.at(16).share("spin"), report.at(16).share("compute"));
         assert!(spin > 0.65 && compute < 0.2, "{how}: spin {spin}, compute {compute}");

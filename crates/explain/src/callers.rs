@@ -5,9 +5,11 @@ use crate::space::Space;
 use crate::types::Place;
 use crate::wrapper::{called_by, is_rust, is_wrapper};
 
-/// The functions at calls that return to these addresses, innermost first.
+/// The functions at calls that return to these addresses, innermost first. Callers that lie in no module tell nothing: the
+/// runtime, which calls a thread's function.
 pub(crate) fn frames<'a>(space: &Space<'_>, calls: impl Iterator<Item = &'a u64>) -> Vec<Frame> {
-    calls.flat_map(|pc| space.callers_at(*pc).to_vec()).collect()
+    let known = calls.enumerate().filter(|(depth, pc)| *depth == 0 || space.spot(**pc).is_some());
+    known.flat_map(|(_, pc)| space.callers_at(*pc).to_vec()).collect()
 }
 
 /// Where the program calls, if that is known; else where its library does: the last of the first `innermost` frames. A

@@ -13,6 +13,7 @@ extern crate alloc;
 extern crate self as corefold_sim;
 
 mod access;
+mod back_off;
 mod clocks;
 pub mod condvar;
 mod cpu;
@@ -41,6 +42,7 @@ mod testing;
 mod timers;
 mod wakes;
 
+pub use back_off::BackOff;
 pub use clocks::Clocks;
 pub use cpu::Cpu;
 pub use event::{Effects, Event, Retry, Wait, What};

@@ -91,6 +91,39 @@ static int back_off_by_chance(void)
 	return waits;
 }
 
+/* Computes for longer and longer, as Concurrency Kit's ck_backoff_eb(). */
+static inline unsigned computes(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		__asm__ volatile("" ::: "memory");
+	return times < 1 << 15 ? times * 2 : times;
+}
+
+static int read_and_compute(void)
+{
+	unsigned times = 512;
+	int waits = 0;
+
+	while (atomic_exchange(&word, 1)) {
+		waits = 1;
+		while (atomic_load_explicit(&word, memory_order_relaxed))
+			times = computes(times);
+	}
+	return waits;
+}
+
+static int attempt_and_compute(void)
+{
+	unsigned times = 512;
+	int waits = 0;
+
+	while (atomic_exchange(&word, 1)) {
+		waits = 1;
+		times = computes(times);
+	}
+	return waits;
+}
+
 static int set_bit(void)
 {
 	int waits = 0;
@@ -166,6 +199,10 @@ static int take(void)
 		return back_off_by_chance();
 	if (is("proportional"))
 		return take_ticket_and_back_off();
+	if (is("reads"))
+		return read_and_compute();
+	if (is("attempts"))
+		return attempt_and_compute();
 	return exchange_then_read();
 }
 

@@ -18,7 +18,7 @@ use core::ops::Range;
 use corefold_block::turn::Saved;
 use corefold_model::Ticks;
 use corefold_recording::AccessKind;
-use corefold_sim::{LOOKS, Update, Watched};
+use corefold_sim::{BackOff, LOOKS, Update, Watched};
 
 /// What a read found.
 pub struct Found {
@@ -79,6 +79,7 @@ pub struct Spins {
     /// Counted as spinning, and found not to be.
     refused: Spun,
     alike: Alike,
+    back_off: BackOff,
     pub decoded: Decoded,
     pub polls: Polls,
     pub stores: StackStores,
@@ -112,6 +113,7 @@ impl Spins {
             started: 0,
             refused: Spun::default(),
             alike: Alike::default(),
+            back_off: BackOff::default(),
             decoded: Decoded::default(),
             polls: Polls::default(),
             stores: StackStores::default(),
@@ -127,6 +129,11 @@ const _: () = assert!(LOOKS <= u8::BITS as usize);
 /// The slots of [`Spins::spun`].
 fn slots(spun: u8) -> impl Iterator<Item = usize> {
     (0..LOOKS).filter(move |slot| spun >> slot & 1 != 0)
+}
+
+#[cold]
+fn backs_off(wait: &mut BackOff, pc: u64, computed: Ticks) -> bool {
+    SCHED.back_offs.with(|known| wait.waits(known, pc, computed))
 }
 
 impl Spins {
@@ -184,13 +191,17 @@ impl Spins {
         let time = found.at.saturating_sub(look.at);
         let stall = stalled.saturating_sub(look.stall);
         let same = again && look.value == found.value;
-        if same && look.computes {
+        let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
+        let mut paused = self.paused - look.paused;
+        let computed = time.saturating_sub(stall + rested + paused);
+        let mut computes = computed > longest;
+        if computes && again && backs_off(&mut self.back_off, found.pc, computed) {
+            self.paused += computed;
+            (paused, computes) = (paused + computed, false);
+        } else if same && look.computes {
             (look.at, look.stall, look.paused, self.spinning) = (found.at, stalled, self.paused, false);
             return None;
         }
-        let rested = if self.rested.0 > look.at { self.rested.1 } else { 0 };
-        let paused = self.paused - look.paused;
-        let computes = time.saturating_sub(stall + rested + paused) > longest;
         let spun = same && !computes;
         if again && !spun && !computes {
             self.waits.go_on(found.address, Instant { at: found.at, idle: stalled + self.paused });
@@ -257,7 +268,11 @@ impl Spins {
         let look = &self.looks[self.slot(found.pc)];
         let (time, paused) = (found.at.saturating_sub(look.at), self.paused - look.paused);
         let computed = time.saturating_sub(stalled.saturating_sub(look.stall) + paused);
-        (paused > time / 2 && computed <= longest).then(|| self.goes_on_until(found, stalled))
+        let backs_off = computed > longest && backs_off(&mut self.back_off, found.pc, computed);
+        if backs_off {
+            self.paused += computed;
+        }
+        (backs_off || paused > time / 2 && computed <= longest).then(|| self.goes_on_until(found, stalled))
     }
 
     /// A compare-and-swap has failed as it did when it was last tried: what the thread has stored in between does not
@@ -336,6 +351,7 @@ impl Spins {
         self.repeated = [0; REPEATED];
         if core::mem::take(&mut self.any) {
             self.settle(over);
+            self.back_off.begins();
             for (place, look) in self.places.iter_mut().zip(&mut self.looks).filter(|(place, _)| **place != 0) {
                 (*place, look.pc) = (0, 0);
             }

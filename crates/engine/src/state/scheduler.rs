@@ -14,6 +14,8 @@ pub struct Scheduler {
     pub fiber: Cell<usize>,
     /// The longest time between two reads of one spin.
     pub longest_spin: Cell<Ticks>,
+    /// Where loops look at a word that were found to back off by computing.
+    pub back_offs: Carrier<Vec<u64>>,
     pub stacks: Carrier<Stacks>,
     /// A fiber that has ended and whose kernel thread is to be released.
     pub leaving: Cell<Option<usize>>,
@@ -32,6 +34,7 @@ pub static SCHED: Scheduler = Scheduler {
     futex_random: Cell::new(0),
     fiber: Cell::new(0),
     longest_spin: Cell::new(0),
+    back_offs: Carrier::new(Vec::new()),
     stacks: Carrier::new(Stacks::NONE),
     leaving: Cell::new(None),
     detached: Carrier::new(Vec::new()),
