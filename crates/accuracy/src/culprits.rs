@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does the headline name the culprit? Programs with a known fault, and twins without it: what the headline has to name is
-//! written down in `accuracy/culprits`, before its first result is seen (for Rust's, after the first reports).
+//! written down in `accuracy/culprits`, before its first result is seen (for Rust's, and for some of public packages, after the
+//! first reports: the files say for which).
 use crate::bench::Bench;
 use crate::layouts::{self, Layout};
 use crate::packages::Unavailable;
