@@ -23,8 +23,9 @@ pub fn culprits(page: &mut String, scores: &[Score]) {
          without the fault, at 8 and at 80 CPUs of `{MACHINE}` (accuracy/culprits). *Named*: at both numbers of CPUs the report's\n\
          finding has the right object or field, the kind of fault and a remedy. The expected words are in accuracy/culprits; they\n\
          were written from the source before the first run, for Rust and the last 13 public programs after the first reports (of these\n\
-         13, three locks that back off by computing had not been named). Later two became stricter, some programs more or less work,\n\
-         three twins that had a fault of their own were replaced, and the report was corrected by what the programs showed: it is a regression suite, not a blind test. The public programs run for a shorter time than published.\n\
+         13, three locks that back off by computing had not been named). Later two became stricter, some programs were given more or\n\
+         less work, three twins that had a fault of their own were replaced, and the report was corrected by what the programs\n\
+         showed: it is a regression suite, not a blind test. The public programs run for a shorter time than published.\n\
          *Accused*: at either number of CPUs the finding names a line, a lock or a function of the twin.\n\n\
          Named: {named} of {of}, {reached} (bound: 95 %). Twins accused: {accused} of {of}, {} (bound: none).\n",
         verdict(accused == 0),
