@@ -30,12 +30,13 @@ impl Timing {
     }
 }
 
-pub fn timing(instruction: &Instruction, core: &Core) -> Timing {
+/// `count`: how often a string operation repeats, if that is known.
+pub fn timing(instruction: &Instruction, core: &Core, count: Option<u64>) -> Timing {
     if locked(instruction) {
         return Timing::serial(core.rmw);
     }
     if instruction.has_rep_prefix() || instruction.has_repne_prefix() {
-        return string(instruction.mnemonic());
+        return string(instruction, count.unwrap_or(0));
     }
     divider(instruction)
         .or_else(|| stopping(instruction.mnemonic(), core))
@@ -53,11 +54,15 @@ fn locked(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix() || exchange
 }
 
-/// Start-up of microcoded string operations, for short strings, as their length is not known: estimated.
-fn string(mnemonic: Mnemonic) -> Timing {
+/// Start-up of microcoded string operations (estimated), and 32 bytes a cycle, as libc's copies do; what looks for an end counts
+/// as short.
+fn string(instruction: &Instruction, count: u64) -> Timing {
     use Mnemonic::*;
-    match mnemonic {
-        Movsb | Movsw | Movsd | Movsq | Stosb | Stosw | Stosd | Stosq => Timing::serial(30),
+    match instruction.mnemonic() {
+        Movsb | Movsw | Movsd | Movsq | Stosb | Stosw | Stosd | Stosq => {
+            let bytes = count.saturating_mul(instruction.memory_size().size() as u64);
+            Timing::serial(u32::try_from(30 + bytes / 32).unwrap_or(u32::MAX))
+        }
         Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq => Timing::serial(40),
         _ => Timing::simple(1), // a prefix without meaning here, such as `rep ret`
     }

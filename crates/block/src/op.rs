@@ -153,9 +153,13 @@ impl<'a> Builder<'a> {
         Op { reads: Set::EMPTY, writes: Set::EMPTY, timing: Timing::FREE, instructions: 0, ..op }
     }
 
-    /// An instruction whose wait for memory the model adds: a locked one counts as the call of a hook does.
+    /// An instruction whose wait for memory the model adds: a locked one counts as the call of a hook does. So does the hook with
+    /// what a string operation moves.
     pub fn announced(&mut self, instruction: Instruction) -> Op {
         let mut op = self.run(instruction, false);
+        if op.timing.serial > 0 {
+            op.timing = timing(&instruction, self.core, None);
+        }
         if let Some(timing) = unlocked(&instruction) {
             op.timing = timing;
             let fence = instruction.mnemonic() == Mnemonic::Mfence;
@@ -165,7 +169,7 @@ impl<'a> Builder<'a> {
     }
 
     fn operands(&mut self, instruction: &Instruction) -> Op {
-        let timing = timing(instruction, self.core);
+        let timing = timing(instruction, self.core, self.values.number(Register::RCX));
         let mut op = Op {
             instruction: *instruction,
             kind: Kind::Pure,

@@ -74,6 +74,18 @@ fn an_atomic_hook_is_one_instruction_and_its_computed_operand_another() {
     assert_eq!(computed.cost(), (0.5, 2));
 }
 
+/// gcc's copies and fills of large structures.
+#[test]
+fn string_operations_take_as_long_as_what_they_move() {
+    const REP_MOVSQ: &[u8] = &[0xf3, 0x48, 0xa5];
+    const REP_STOSB: &[u8] = &[0xf3, 0xaa];
+    // mov ecx, 1024
+    let counted = |operation: &[u8]| Bytes::new().then(&[0xb9, 0, 4, 0, 0]).then(operation).cost();
+    assert_eq!(counted(REP_MOVSQ), (30.0 + 256.0 + 0.5, 2));
+    assert_eq!(counted(REP_STOSB), (30.0 + 32.0 + 0.5, 2));
+    assert_eq!(Bytes::new().then(REP_MOVSQ).cost(), (30.25, 1), "not known");
+}
+
 #[test]
 fn pause_and_bare_locked_instructions_take_what_the_machine_says() {
     assert_eq!(Bytes::new().then(&[0xf3, 0x90]).cost(), (140.25, 1));
