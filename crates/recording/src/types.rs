@@ -447,6 +447,10 @@ pub struct Meetings {
     /// The thread that woke all others most often, and how often.
     pub last: u32,
     pub last_rounds: u64,
+    /// Rounds in which it is known how long threads had been away since the last one; and by how much longer the one that was away
+    /// longest was than the average, cycles over all these rounds: how uneven their shares of the work are.
+    pub timed_rounds: u64,
+    pub uneven: u64,
 }
 
 /// A name that the program gave to a piece of memory.

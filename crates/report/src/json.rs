@@ -231,6 +231,8 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
             rounds: meetings.rounds,
             last_thread: meetings.last,
             last_rounds: meetings.last_rounds,
+            timed_rounds: meetings.timed_rounds,
+            uneven_cycles: meetings.uneven,
         }),
     }
 }

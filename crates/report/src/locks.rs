@@ -2,7 +2,7 @@
 //! Locks, brought together by name: a hash table's thousand locks are one row, and one cause.
 use crate::units;
 use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};
-use corefold_recording::LockKind;
+use corefold_recording::{LockKind, Meetings};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -30,7 +30,10 @@ impl<'a> LockGroup<'a> {
     /// `table[0-999].lock`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self.locks.iter().map(|lock| lock.name.as_str()).collect();
-        one_name(&names)
+        match names.len() > 1 && names[0].starts_with(ARENA) {
+            true => "malloc arenas".into(),
+            false => one_name(&names),
+        }
     }
 
     /// What it is, unless the name says it.
@@ -56,12 +59,52 @@ impl<'a> LockGroup<'a> {
     }
 }
 
+/// Before an arena's number in its name.
+const ARENA: &str = "malloc arena ";
+
+/// What the names of like locks have in common.
+fn common(name: &str) -> Vec<&str> {
+    if name.starts_with(ARENA) { vec![ARENA] } else { pattern(name) }
+}
+
+/// How threads arrive at a barrier.
+pub enum Shares {
+    /// They met once: nothing tells when each had begun.
+    NotKnown,
+    /// What they wait has little to do with their shares of the work, but with how long it takes until all are awake.
+    Even,
+    /// `by_chance`: no thread is last more often than others.
+    Uneven { by_chance: bool },
+}
+
+pub fn shares(lock: &LockUse) -> Shares {
+    let Some(meetings) = lock.meetings.filter(|meetings| meetings.timed_rounds > 0) else { return Shares::NotKnown };
+    let wait = units::share(lock.wait_cycles, lock.contended);
+    match 2.0 * units::share(meetings.uneven, meetings.timed_rounds) < wait {
+        true => Shares::Even,
+        false => Shares::Uneven { by_chance: last_by_chance(&meetings) },
+    }
+}
+
+/// Is it in one of 100 runs at least that some thread is last exactly so often, if each is as likely to be?
+fn last_by_chance(meetings: &Meetings) -> bool {
+    let (threads, last, others) = (
+        f64::from(meetings.threads.max(2)),
+        meetings.last_rounds,
+        meetings.rounds.saturating_sub(meetings.last_rounds),
+    );
+    // The number of threads times the binomial distribution, as logarithms.
+    let chosen = |i: u64| ((others + last - i) as f64 / (i + 1) as f64).ln() - threads.ln();
+    let chance = threads.ln() + (0..last).map(chosen).sum::<f64>() + others as f64 * (-1.0 / threads).ln_1p();
+    chance > 0.01_f64.ln()
+}
+
 /// The groups of a run, by cycles waited, the most first.
 pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
     let mut index = HashMap::new();
     let mut groups: Vec<LockGroup> = Vec::new();
     for lock in &explained.locks {
-        let at = *index.entry((pattern(&lock.name), lock.kind as u8)).or_insert(groups.len());
+        let at = *index.entry((common(&lock.name), lock.kind as u8)).or_insert(groups.len());
         if at == groups.len() {
             let (locks, kind) = (Vec::new(), lock.kind);
             groups.push(LockGroup {

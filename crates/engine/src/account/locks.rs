@@ -34,6 +34,9 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     if let Some(wait) = wait {
         current().waited(address, wait, now);
     }
+    if kind == LockKind::Barrier {
+        goes_on(address, kind);
+    }
 }
 
 /// The running thread gives up to wait for the lock, which it has waited for since then: the time counts as any other wait.
@@ -64,24 +67,32 @@ pub fn acquired_within(address: u64, since: Ticks, pc: u64) {
     current().waited(address, wait, now);
 }
 
-/// The running thread begins to wait at a barrier or condition variable.
-pub fn waits(address: u64, kind: LockKind) {
+/// The running thread, which has arrived then, begins to wait at a barrier or condition variable.
+pub fn waits(address: u64, kind: LockKind, arrived: Ticks) {
     let (again, woke) = (current().woken_at.get() == address, current().woke_at.get() == address);
     let thread = running_fiber() as u32;
-    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.waits(thread, again, woke));
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.waits(thread, arrived, again, woke));
 }
 
 /// The running thread has been woken from a wait there.
-pub fn awake(address: u64) {
+pub fn awake(address: u64, kind: LockKind) {
     current().woken_at.set(address);
+    goes_on(address, kind);
 }
 
-/// The running thread has woken so many that wait there; `all`: as many as there were.
-pub fn woke(address: u64, kind: LockKind, woken: u32, all: bool) {
+/// The running thread goes on from a barrier or condition variable.
+fn goes_on(address: u64, kind: LockKind) {
+    let (thread, now) = (running_fiber() as u32, hot().clock.get());
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.leaves(thread, now));
+}
+
+/// The running thread, which has arrived then, has woken so many that wait there; `all`: as many as there were.
+pub fn woke(address: u64, kind: LockKind, arrived: Ticks, woken: u32, all: bool) {
     let was_woken = current().woken_at.get() == address;
     current().woke_at.set(address);
     let thread = running_fiber() as u32;
-    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, woken, all, was_woken));
+    LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, arrived, woken, all, was_woken));
+    goes_on(address, kind);
 }
 
 /// The same of a lock of libc's, which has no name in the program.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether an object is used as a barrier: all threads that use it wait, until the last one arrives and wakes them all.
 use alloc::vec::Vec;
+use corefold_model::{TICKS_PER_CYCLE, Ticks};
 use corefold_recording::{CpuSet, Meetings};
+
+const NEVER: Ticks = Ticks::MAX;
 
 /// What threads did at one object.
 #[derive(Default)]
@@ -15,12 +18,18 @@ pub struct Meeting {
     /// How often each thread woke all others, and which was the last to do so.
     last: Vec<(u32, u64)>,
     latest: Option<u32>,
+    /// When each thread last went on from here; [`NEVER`] if it was not here.
+    left: Vec<Ticks>,
+    /// Of the threads that have arrived since the last round and had been here before: how many, and how long each, and the
+    /// longest, had been away.
+    away: (u64, Ticks, Ticks),
 }
 
 impl Meeting {
-    /// A thread begins to wait. Since it last released a lock it was woken from a wait here (`again`), or woke others
+    /// A thread that has arrived then begins to wait. Since it last released a lock it was woken from a wait here (`again`), or woke others
     /// (`woke`).
-    pub fn waits(&mut self, thread: u32, again: bool, woke: bool) {
+    pub fn waits(&mut self, thread: u32, arrived: Ticks, again: bool, woke: bool) {
+        self.arrives(thread, arrived);
         self.threads.insert(thread);
         self.waited.insert(thread);
         self.wakes = None;
@@ -29,9 +38,9 @@ impl Meeting {
         self.counts.handed_over += u64::from(woke);
     }
 
-    /// A thread has woken so many; `all`: as many as there were. `was_woken`: it was itself, and has not released its
+    /// A thread that has arrived then has woken so many; `all`: as many as there were. `was_woken`: it was itself, and has not released its
     /// lock since.
-    pub fn woke(&mut self, thread: u32, woken: u32, all: bool, was_woken: bool) {
+    pub fn woke(&mut self, thread: u32, arrived: Ticks, woken: u32, all: bool, was_woken: bool) {
         self.threads.insert(thread);
         self.counts.handed_over += u64::from(was_woken);
         let before = self.wakes.filter(|(by, _)| *by == thread).map_or(0, |(_, woken)| woken);
@@ -43,6 +52,12 @@ impl Meeting {
         // Two threads that wake each other one by one take turns.
         if before + woken == others && (all || others > 1) {
             self.counts.rounds += 1;
+            self.arrives(thread, arrived);
+            let (threads, sum, longest) = core::mem::take(&mut self.away);
+            if let Some(mean) = sum.checked_div(threads) {
+                self.counts.timed_rounds += 1;
+                self.counts.uneven += longest - mean;
+            }
             self.counts.same_again += u64::from(self.latest.replace(thread) == Some(thread));
             match self.last.iter_mut().find(|(last, _)| *last == thread) {
                 Some((_, count)) => *count += 1,
@@ -51,10 +66,28 @@ impl Meeting {
         }
     }
 
+    fn arrives(&mut self, thread: u32, arrived: Ticks) {
+        if let Some(left) = self.left.get(thread as usize).filter(|left| **left != NEVER) {
+            let time = arrived.saturating_sub(*left);
+            let (threads, sum, longest) = self.away;
+            self.away = (threads + 1, sum + time, longest.max(time));
+        }
+    }
+
+    /// A thread goes on.
+    pub fn leaves(&mut self, thread: u32, now: Ticks) {
+        let thread = thread as usize;
+        if thread >= self.left.len() {
+            self.left.resize(thread + 1, NEVER);
+        }
+        self.left[thread] = now;
+    }
+
     pub fn counts(&self) -> Meetings {
         let most = self.last.iter().max_by_key(|(thread, count)| (*count, core::cmp::Reverse(*thread)));
         let (last, last_rounds) = most.copied().unwrap_or_default();
         let (threads, waiters) = (self.threads.len(), self.waited.len());
-        Meetings { threads, waiters, last, last_rounds, ..self.counts }
+        let uneven = self.counts.uneven / TICKS_PER_CYCLE;
+        Meetings { threads, waiters, last, last_rounds, uneven, ..self.counts }
     }
 }

@@ -53,13 +53,13 @@ fn wait(barrier: Object) -> c_int {
     });
     let is_last = arrived == count;
     if is_last {
-        locks::woke(barrier.address, LockKind::Barrier, count - 1, true);
+        locks::woke(barrier.address, LockKind::Barrier, begin, count - 1, true);
         // The word has changed already: where more threads use the barrier than a round has, others may complete the next
         // round meanwhile.
         range_write(barrier.address + ROUND, barrier.call.pc, 4);
         barrier.wake(ROUND, u32::MAX);
     } else {
-        locks::waits(barrier.address, LockKind::Barrier);
+        locks::waits(barrier.address, LockKind::Barrier, begin);
         while barrier.load(ROUND) == round {
             barrier.wait(ROUND, round, None);
         }

@@ -84,7 +84,7 @@ struct Waiter {
 impl Waiting for Waiter {
     fn unlock(&mut self) -> bool {
         self.begin = now();
-        locks::waits(self.cond.address, LockKind::CondVar);
+        locks::waits(self.cond.address, LockKind::CondVar, self.begin);
         mutex::unlock(self.mutex) == 0
     }
 
@@ -118,7 +118,7 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
     if ended == Ended::NotHeld {
         return libc::EPERM;
     }
-    locks::awake(cond.address);
+    locks::awake(cond.address, LockKind::CondVar);
     if ended == Ended::Cancelled {
         cancel::test();
     }
@@ -131,7 +131,7 @@ pub fn wait(cond: Object, mutex: u64, until: Deadline) -> c_int {
 /// Signals to `most` of those that wait and have no signal yet.
 pub fn signal(cond: Object, most: u32) -> c_int {
     cond.goes(SIGNAL);
-    let given = |count| locks::woke(cond.address, LockKind::CondVar, count, most > 1);
+    let given = |count| locks::woke(cond.address, LockKind::CondVar, now(), count, most > 1);
     if !condvar::signal(cond, most, given) {
         cond.is_done();
     }

@@ -3,10 +3,9 @@
 use super::cause::{Cause, lock_on, spun_on};
 use crate::curve::Point;
 use crate::hot::{Group, Spot, groups};
-use crate::locks::{LockGroup, rust_type};
-use crate::units;
+use crate::locks::{LockGroup, Shares, rust_type, shares};
 use corefold_explain::{LockUse, Sharing};
-use corefold_recording::{AccessKind, CpuSet, LockKind, Meetings};
+use corefold_recording::{AccessKind, CpuSet, LockKind};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
 const SLEPT_FOR: &str =
@@ -100,13 +99,10 @@ fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str
     })
 }
 
-/// Uneven shares, if one thread is last much more often than by chance.
 fn of_barrier(lock: &LockGroup) -> &'static str {
-    let chance =
-        |meetings: &Meetings| units::share(meetings.last_rounds, meetings.rounds) * f64::from(meetings.threads);
-    match lock.worst().meetings.as_ref().is_some_and(|meetings| chance(meetings) < 2.0) {
-        true => SELDOM,
-        false => EVEN,
+    match shares(lock.worst()) {
+        Shares::NotKnown | Shares::Uneven { by_chance: false } => EVEN,
+        Shares::Even | Shares::Uneven { by_chance: true } => SELDOM,
     }
 }
 

@@ -267,6 +267,8 @@ pub struct Barrier {
     /// The thread that came last most often, and how often.
     pub last_thread: u32,
     pub last_rounds: u64,
+    pub timed_rounds: u64,
+    pub uneven_cycles: u64,
 }
 
 /// Uncontended transfers: first touch, read-only, single hand-off.

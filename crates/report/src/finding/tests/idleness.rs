@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs without work, and threads that wait for others.
 use super::{found, said};
+use crate::locks::{Shares, shares};
 use crate::sample::*;
 use corefold_explain::{Explained, LockUse, Stage};
 use corefold_recording::{LockKind, Meetings, Time};
@@ -64,12 +65,41 @@ fn a_barrier_names_the_imbalance() {
     barrier.made = true;
     barrier.contended = 1000;
     let met = Meetings { threads: 8, rounds: 100, last: 5, last_rounds: 95, ..Meetings::default() };
+    let met = Meetings { timed_rounds: 99, uneven: 99 * 5_000, ..met };
     barrier.meetings = Some(met);
     run.locks = vec![barrier];
-    let text = said(&[timed(1, 1_000_000), run]);
+    let text = said(&[timed(1, 1_000_000), run.clone()]);
     let words = "It is a condition variable on which the last thread to arrive broadcasts. Threads arrive unevenly: they \
                  wait 3.00 µs for the last of 8, on average; thread 5 is last in 95% of 100 rounds.";
     assert!(text.contains("waits for the barrier hall.changed") && text.contains(words), "{text}");
+    assert!(text.contains("To try: even out the threads' shares of the work."), "{text}");
+
+    let mut said_of = |meetings: Meetings| {
+        run.locks[0].meetings = Some(meetings);
+        said(&[timed(1, 1_000_000), run.clone()])
+    };
+    let by_chance = said_of(Meetings { last_rounds: 20, ..met });
+    assert!(by_chance.contains("arrive unevenly") && by_chance.contains("To try: meet less often"), "{by_chance}");
+    // Most of what they wait passes until all are awake.
+    let even = said_of(Meetings { uneven: 99 * 500, ..met });
+    let words = "the longest takes 250 ns more than the average; but they wait 3.00 µs at the barrier, on average.";
+    assert!(even.contains(words) && even.contains("To try: meet less often"), "{even}");
+    let once = said_of(Meetings { rounds: 1, last_rounds: 1, timed_rounds: 0, uneven: 0, ..met });
+    assert!(once.contains("They meet once, and wait 3.00 µs for the last of 8, on average, thread 5."), "{once}");
+}
+
+/// Of 20 rounds of 80 threads, one is last in one at least.
+#[test]
+fn who_is_last_in_few_rounds_may_be_so_by_chance() {
+    let by_chance = |threads, rounds, last_rounds| {
+        let mut barrier = lock("phase", LockKind::Barrier, 0x9000, 6_000_000);
+        barrier.contended = 1000;
+        let met = Meetings { threads, rounds, last_rounds, timed_rounds: 1, uneven: 6_000, ..Meetings::default() };
+        barrier.meetings = Some(met);
+        matches!(shares(&barrier), Shares::Uneven { by_chance: true })
+    };
+    assert!(by_chance(80, 20, 1) && by_chance(80, 20, 2) && by_chance(8, 1000, 150));
+    assert!(!by_chance(80, 5, 4) && !by_chance(8, 5, 4) && !by_chance(8, 1000, 250));
 }
 
 #[test]

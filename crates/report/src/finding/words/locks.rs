@@ -2,7 +2,7 @@
 //! The sentences on locks: who waits for them, and how often.
 use super::stage::serial;
 use crate::curve::Point;
-use crate::locks::{self, LockGroup, guards_sleepers};
+use crate::locks::{self, LockGroup, Shares, guards_sleepers, shares};
 use crate::units;
 use corefold_explain::{LockUse, Place};
 use corefold_recording::LockKind;
@@ -49,17 +49,32 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
     let made =
         if worst.made { " It is a condition variable on which the last thread to arrive broadcasts." } else { "" };
     let Some(meetings) = worst.meetings.filter(|meetings| meetings.rounds > 0) else {
-        return format!(".{made} Threads arrive unevenly.");
+        return format!(".{made}");
     };
-    let wait = worst.wait_cycles as f64 / worst.contended.max(1) as f64 / point.explained.run.clock_hz.max(1) as f64;
-    format!(
-        ".{made} Threads arrive unevenly: they wait {} for the last of {}, on average; thread {} is last in {} of {}.",
-        units::duration(wait),
-        meetings.threads,
-        meetings.last,
-        units::about(units::share(meetings.last_rounds, meetings.rounds)),
-        units::counted(meetings.rounds, "round"),
-    )
+    let time = |cycles: f64| units::duration(cycles / point.explained.run.clock_hz.max(1) as f64);
+    let wait = time(worst.wait_cycles as f64 / worst.contended.max(1) as f64);
+    let (threads, last) = (meetings.threads, meetings.last);
+    let words = match shares(worst) {
+        Shares::NotKnown => {
+            format!("They meet once, and wait {wait} for the last of {threads}, on average, thread {last}.")
+        }
+        Shares::Even => {
+            let longest = time(meetings.uneven as f64 / meetings.timed_rounds.max(1) as f64);
+            format!(
+                "Of the {threads} threads' shares of the work, the longest takes {longest} more than the average; but they wait \
+                 {wait} at the barrier, on average."
+            )
+        }
+        Shares::Uneven { .. } => {
+            let often = units::about(units::share(meetings.last_rounds, meetings.rounds));
+            let rounds = units::counted(meetings.rounds, "round");
+            format!(
+                "Threads arrive unevenly: they wait {wait} for the last of {threads}, on average; thread {last} is last in \
+                 {often} of {rounds}."
+            )
+        }
+    };
+    format!(".{made} {words}")
 }
 
 /// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
