@@ -40,10 +40,8 @@ pub(crate) fn stage(mut stacks: Vec<(Vec<Key>, u64)>, cycles: u64, runs_alone: i
             break;
         }
         within = latency;
-        match runs_alone(&key) {
-            true => named = Some((key.clone(), latency)),
-            false if named.is_some() => break,
-            false => {}
+        if runs_alone(&key) {
+            named = Some((key.clone(), latency));
         }
         stacks.retain(|(calls, _)| calls.get(depth) == Some(&key));
         last = Some((key, latency));
@@ -76,6 +74,8 @@ mod tests {
         assert_eq!(told(&stacks, &["compare"]), Some(("sort".into(), 50.0)));
         assert_eq!(told(&stacks, &["compare", "sort", "copy"]), Some(("merge".into(), 60.0)));
         assert_eq!(told(&stacks, &["main", "merge", "sort", "compare"]), Some(("compare".into(), 50.0)));
+        // All threads run `work`, which one of them merges in.
+        assert_eq!(told(&[("main run work merge", 500)], &["work"]), Some(("merge".into(), 50.0)));
     }
 
     #[test]

@@ -158,12 +158,17 @@ fn idleness(point: &Point) -> String {
     format!("on average only {busy} of the {cpus} CPUs had a thread to run{why}")
 }
 
+/// Of the time that CPUs are idle, what explains so much is the reason.
+const EXPLAINS: f64 = 0.5;
+
 /// What threads did instead of running: those that wait for the order to begin have nothing to run either.
 fn not_running(point: &Point) -> Option<String> {
     let run = &point.explained.run;
     let lock = point.explained.locks.iter().max_by_key(|lock| before_work(lock, run));
     let waited = lock.map_or(0, |lock| before_work(lock, run));
-    if units::share(waited.max(run.pace.sleeps), run.time.total()) < SIGNIFICANT {
+    let away = waited.max(run.pace.sleeps) as f64;
+    let idle = (1.0 - busy(point)) * f64::from(point.cpus()) * run.cycles as f64;
+    if away < EXPLAINS * idle || units::share(away as u64, run.time.total()) < SIGNIFICANT {
         return None;
     }
     Some(match lock.filter(|_| waited >= run.pace.sleeps) {
