@@ -12,6 +12,8 @@ pub struct Takes {
     /// Of those that were released: how many, and how long they lasted.
     pub count: u64,
     pub held: Ticks,
+    /// How many of them while another thread had taken the word, too.
+    overlapped: u64,
 }
 
 struct Take {
@@ -49,6 +51,11 @@ impl Takes {
         }
     }
 
+    /// Does one thread at a time have it, as a lock? Of a count that threads update, each as it likes, all do.
+    pub fn exclude(&self) -> bool {
+        self.overlapped <= self.count / 2
+    }
+
     /// May a thread hold the word?
     pub fn any(&self) -> bool {
         !self.by.is_empty()
@@ -61,7 +68,7 @@ impl Takes {
 
     /// Counts begin anew. What is held stays held.
     pub fn clear(&mut self, now: Ticks) {
-        (self.count, self.held) = (0, 0);
+        (self.count, self.held, self.overlapped) = (0, 0, 0);
         self.by.iter_mut().for_each(|take| take.since = now);
     }
 
@@ -71,6 +78,7 @@ impl Takes {
 
     fn released(&mut self, at: usize, now: Ticks) {
         self.count += 1;
+        self.overlapped += u64::from(self.by.len() > 1);
         self.held += now.saturating_sub(self.by.swap_remove(at).since);
     }
 }
@@ -121,6 +129,19 @@ mod tests {
         takes.updated(1, (0, 32), false, 30);
         assert!(takes.updated(1, (33, 1), true, 40));
         assert_eq!((takes.count, takes.held), (2, 15));
+    }
+
+    #[test]
+    fn a_count_that_all_threads_update_excludes_nobody() {
+        let (mut lock, mut count) = (Takes::default(), Takes::default());
+        for i in 0..100 {
+            let (thread, value) = (i as u32 % 4, i);
+            lock.updated(thread, TAKE, false, 10 * i);
+            lock.stored(thread, 10 * i + 5);
+            count.updated(thread, (value, value + 1), false, 10 * i);
+        }
+        assert!(lock.exclude() && lock.count == 100);
+        assert!(!count.exclude() && count.count > 0);
     }
 
     #[test]

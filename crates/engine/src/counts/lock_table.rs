@@ -290,11 +290,11 @@ impl Counts {
 }
 
 impl Record {
-    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it: not
-    /// if it is a flag, or says whose turn it is.
+    /// Acquisitions, and ticks held. Of a word that is spun on, both are known if updates of it end all waits for it, and one thread
+    /// at a time has it: not if it is a flag or a count, or says whose turn it is.
     fn taken(&self) -> (u64, Ticks) {
         match self.kind {
-            LockKind::SpunWord if self.takes.count < self.counts.contended => (0, 0),
+            LockKind::SpunWord if self.takes.count < self.counts.contended || !self.takes.exclude() => (0, 0),
             LockKind::SpunWord => (self.takes.count, self.takes.held),
             _ => (self.counts.acquisitions, self.counts.hold),
         }

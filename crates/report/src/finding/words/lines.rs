@@ -27,7 +27,7 @@ pub fn lines_sentence(point: &Point, group: &Group) -> String {
 fn is_a_lock(lock: &LockUse) -> String {
     let kind = lock.type_name.as_deref().unwrap_or(lock_kind_name(lock.kind));
     let readers = if lock.kind == LockKind::RwLock { " (read locks write its line, too)" } else { "" };
-    format!(" {} is a {kind}{readers}{}", lock.name, taken(lock.acquisitions, lock.contended))
+    format!(" {} is a {kind}{readers}{}", lock.name, taken("its", lock.acquisitions, lock.contended))
 }
 
 /// Fields named with their share; what is below is only counted, and not even that if it is next to nothing.

@@ -25,10 +25,16 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
         }
         LockKind::CondVar if serial(point).is_some() => ".".into(),
         LockKind::CondVar => ". Either there is too little work, or who signals it is too slow.".into(),
-        _ if guards_sleepers(lock.worst()) => taken(lock.acquisitions, lock.contended) + &sleepers(point, lock),
-        _ => taken(lock.acquisitions, lock.contended),
+        _ if guards_sleepers(lock.worst()) => {
+            taken(whose(lock), lock.acquisitions, lock.contended) + &sleepers(point, lock)
+        }
+        _ => taken(whose(lock), lock.acquisitions, lock.contended),
     };
     format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+}
+
+fn whose(lock: &LockGroup) -> &'static str {
+    if lock.locks.len() == 1 { "its" } else { "their" }
 }
 
 /// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
@@ -90,12 +96,12 @@ fn all_locks(point: &Point, lock: &LockGroup) -> String {
 }
 
 /// How many acquisitions there were, and how many of them had to wait.
-pub fn taken(acquisitions: u64, contended: u64) -> String {
+pub fn taken(whose: &str, acquisitions: u64, contended: u64) -> String {
     match (acquisitions, contended) {
         (0, 0) => return ".".into(),
         (0, waits) => return format!(": {}.", units::counts(waits, "wait")),
         _ => {}
     }
     let contended = units::about(units::share(contended, acquisitions));
-    format!(": {contended} of its {} acquisitions had to wait.", units::count(acquisitions as f64))
+    format!(": {contended} of {whose} {} acquisitions had to wait.", units::count(acquisitions as f64))
 }
