@@ -14,6 +14,9 @@ pub struct Takes {
     pub held: Ticks,
     /// How many of them while another thread had taken the word, too.
     overlapped: u64,
+    /// The first thread that has taken it, and whether another one has.
+    first: Option<u32>,
+    several: bool,
 }
 
 struct Take {
@@ -27,6 +30,7 @@ impl Takes {
     /// An update by the thread has changed the word; `again`: since its last update of it, it has stored nothing. Returns
     /// whether this releases it.
     pub fn updated(&mut self, thread: u32, change: (u64, u64), again: bool, now: Ticks) -> bool {
+        self.several |= *self.first.get_or_insert(thread) != thread;
         let take = Take { thread, since: now, change };
         match self.of(thread) {
             None => self.by.push(take),
@@ -51,9 +55,10 @@ impl Takes {
         }
     }
 
-    /// Does one thread at a time have it, as a lock? Of a count that threads update, each as it likes, all do.
+    /// Does one of several threads have it at a time, as a lock? Of a count that threads update, each as it likes, all do; and
+    /// a thread's own word has one thread only.
     pub fn exclude(&self) -> bool {
-        self.overlapped <= self.count / 2
+        self.several && self.overlapped <= self.count / 2
     }
 
     /// May a thread hold the word?
@@ -133,15 +138,17 @@ mod tests {
 
     #[test]
     fn a_count_that_all_threads_update_excludes_nobody() {
-        let (mut lock, mut count) = (Takes::default(), Takes::default());
+        let (mut lock, mut count, mut own) = (Takes::default(), Takes::default(), Takes::default());
         for i in 0..100 {
             let (thread, value) = (i as u32 % 4, i);
             lock.updated(thread, TAKE, false, 10 * i);
             lock.stored(thread, 10 * i + 5);
             count.updated(thread, (value, value + 1), false, 10 * i);
+            own.updated(7, (value, value + 1), false, 10 * i);
         }
         assert!(lock.exclude() && lock.count == 100);
         assert!(!count.exclude() && count.count > 0);
+        assert!(!own.exclude() && own.count > 0);
     }
 
     #[test]
