@@ -10,6 +10,8 @@ use std::collections::HashMap;
 const THREADS: u64 = 2;
 /// Stages that take less of the run, in percent, are not told.
 const LEAST_PERCENT: f64 = 5.0;
+/// Names within glibc, which no program calls.
+const INTERNAL: &str = "__GI_";
 
 pub(crate) fn is_alone(stack: &Stack) -> bool {
     // Each sample's share is rounded down.
@@ -40,7 +42,7 @@ pub(crate) fn stage(mut stacks: Vec<(Vec<Key>, u64)>, cycles: u64, runs_alone: i
             break;
         }
         within = latency;
-        if runs_alone(&key) {
+        if runs_alone(&key) && !key.0.starts_with(INTERNAL) {
             named = Some((key.clone(), latency));
         }
         stacks.retain(|(calls, _)| calls.get(depth) == Some(&key));
@@ -74,6 +76,7 @@ mod tests {
         assert_eq!(told(&stacks, &["compare"]), Some(("sort".into(), 50.0)));
         assert_eq!(told(&stacks, &["compare", "sort", "copy"]), Some(("merge".into(), 60.0)));
         assert_eq!(told(&stacks, &["main", "merge", "sort", "compare"]), Some(("compare".into(), 50.0)));
+        assert_eq!(told(&[("main join __GI__dl_deallocate_tls", 500)], &[]), Some(("join".into(), 50.0)));
         // All threads run `work`, which one of them merges in.
         assert_eq!(told(&[("main run work merge", 500)], &["work"]), Some(("merge".into(), 50.0)));
     }
