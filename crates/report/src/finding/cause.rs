@@ -87,6 +87,14 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }
 }
 
+/// Lines that threads wait for on their way to a barrier, which may be why they arrive late.
+pub fn lines_before<'a>(point: &Point<'a>, barrier: &LockGroup) -> Option<Group<'a>> {
+    let own = |group: &Group| barrier.locks.iter().any(|lock| group.holds(lock.address) || spun_on(lock, group));
+    let others = groups(point.explained).into_iter().filter(|group| !own(group));
+    let costliest = others.min_by_key(|group| Reverse(group.wait()));
+    costliest.filter(|group| units::share(group.wait(), cpu_time(point)) >= SIGNIFICANT)
+}
+
 /// Whether CPUs that have nothing to run limit the program more than `costliest`, which the busy ones
 /// wait for. What scales is not limited by them; one CPU has no other to wait for.
 fn mostly_idle(point: &Point, costliest: &Cause) -> bool {

@@ -4,12 +4,13 @@ mod lines;
 mod locks;
 mod stage;
 
-use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, scales, work_growth};
+use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::locks::before_work;
 use crate::marks::Marks;
 use crate::units;
 use corefold_explain::{Function, MOSTLY_PASSED, RunFacts};
+use corefold_recording::LockKind;
 use lines::lines_sentence;
 use locks::lock_sentence;
 use stage::serial;
@@ -93,7 +94,10 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
         Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
         Cause::Lock(lock) => {
             let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
-            format!("{though}{}{alone}", lock_sentence(point, lock))
+            let lines = lines_before(point, lock).filter(|_| lock.kind == LockKind::Barrier);
+            let lines =
+                lines.map_or(String::new(), |group| format!(" Besides, {}", within(&lines_sentence(point, &group))));
+            format!("{though}{}{alone}{lines}", lock_sentence(point, lock))
         }
         Cause::ManyLines => many_lines_sentence(point),
         Cause::Idle(None) => format!("No line or lock stands out: {}", idle_sentence(point)),

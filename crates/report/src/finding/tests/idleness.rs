@@ -88,6 +88,22 @@ fn a_barrier_names_the_imbalance() {
     assert!(once.contains("They meet once, and wait 3.00 µs for the last of 8, on average, thread 5."), "{once}");
 }
 
+/// What makes threads late may be lines that they wait for on their way; the barrier's own word is not.
+#[test]
+fn lines_that_threads_wait_for_on_their_way_to_a_barrier_are_told() {
+    let said_of = |address, stall| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        run.locks = vec![lock("phase", LockKind::Barrier, 0x9000, 6_000_000)];
+        run.lines = vec![hot_line(address, "rows (a.c:3)", stall)];
+        said(&[timed(1, 1_000_000), run])
+    };
+    let text = said_of(0x1000, 400_000);
+    let (barrier, lines) =
+        (text.find("waits for the barrier phase"), text.find("Besides, 25% of CPU time waits for one cache line"));
+    assert!(barrier.is_some() && barrier < lines, "{text}");
+    assert!(!said_of(0x1000, 50_000).contains("Besides") && !said_of(0x9000, 400_000).contains("Besides"));
+}
+
 /// Of 20 rounds of 80 threads, one is last in one at least.
 #[test]
 fn who_is_last_in_few_rounds_may_be_so_by_chance() {
