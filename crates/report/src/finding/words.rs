@@ -162,8 +162,8 @@ fn idleness(point: &Point) -> String {
     format!("on average only {busy} of the {cpus} CPUs had a thread to run{why}")
 }
 
-/// Of the time that CPUs are idle, what explains so much is the reason.
-const EXPLAINS: f64 = 0.5;
+/// Of the time that CPUs are idle, what explains so much is told as the reason.
+const EXPLAINS: f64 = 0.3;
 
 /// What threads did instead of running: those that wait for the order to begin have nothing to run either.
 fn not_running(point: &Point) -> Option<String> {
