@@ -231,6 +231,23 @@ fn met(cpus: u64, way: &str) -> Value {
     locks.into_iter().find(|l| l["name"] == "hall.changed" && l["kind"] != "spun word").expect("the condition variable")
 }
 
+/// With many threads and few rounds some thread is always last a few times; what counts is for how long each worked.
+#[test]
+fn threads_with_equal_shares_do_not_arrive_unevenly() {
+    for (how, advice) in [("even", ": meet less often"), ("late", ": even out the threads' shares")] {
+        let report = Simulation::of(&program("truths/rounds.c")).cpus("1,40").args(&format!("{{cpus}} {how}")).report();
+        let finding = report.0["finding"]["text"].as_str().expect("a finding").to_owned();
+        assert!(finding.contains("waits for the barrier met") && finding.contains(advice), "{how}: {finding}");
+        assert_eq!(finding.contains("arrive unevenly"), how == "late", "{how}: {finding}");
+        let locks = report.at(40).0["locks"].as_array().expect("locks");
+        let barrier = &locks.iter().find(|lock| lock["name"] == "met").expect("the barrier")["barrier"];
+        assert_eq!(barrier["timed_rounds"], 29, "{barrier}");
+        let uneven = barrier["uneven_cycles"].as_u64().expect("cycles") / 29;
+        let expected = if how == "late" { 18_000..22_000 } else { 0..4_000 };
+        assert!(expected.contains(&uneven), "{how}: {uneven}");
+    }
+}
+
 #[test]
 fn a_barrier_made_of_a_condition_variable_is_called_one() {
     for cpus in [3, 8] {

@@ -26,10 +26,13 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// A thread that has arrived then begins to wait. Since it last released a lock it was woken from a wait here (`again`), or woke others
-    /// (`woke`).
+    /// A thread that has arrived then begins to wait. Since it last released a lock it was woken from a wait here (`again`), or woke
+    /// others (`woke`).
     pub fn waits(&mut self, thread: u32, arrived: Ticks, again: bool, woke: bool) {
-        self.arrives(thread, arrived);
+        // Who was woken and waits on has not been away.
+        if !again {
+            self.arrives(thread, arrived);
+        }
         self.threads.insert(thread);
         self.waited.insert(thread);
         self.wakes = None;
@@ -38,8 +41,8 @@ impl Meeting {
         self.counts.handed_over += u64::from(woke);
     }
 
-    /// A thread that has arrived then has woken so many; `all`: as many as there were. `was_woken`: it was itself, and has not released its
-    /// lock since.
+    /// A thread that has arrived then has woken so many; `all`: as many as there were. `was_woken`: it was itself, and has not
+    /// released its lock since.
     pub fn woke(&mut self, thread: u32, arrived: Ticks, woken: u32, all: bool, was_woken: bool) {
         self.threads.insert(thread);
         self.counts.handed_over += u64::from(was_woken);
