@@ -71,7 +71,7 @@ fn common(name: &str) -> Vec<&str> {
 pub enum Shares {
     /// They met once: nothing tells when each had begun.
     NotKnown,
-    /// What they wait has little to do with their shares of the work, but with how long it takes until all are awake.
+    /// Their shares of the work explain less than a third of what they wait: the rest is how long it takes until all are awake.
     Even,
     /// `by_chance`: no thread is last more often than others.
     Uneven { by_chance: bool },
@@ -80,7 +80,7 @@ pub enum Shares {
 pub fn shares(lock: &LockUse) -> Shares {
     let Some(meetings) = lock.meetings.filter(|meetings| meetings.timed_rounds > 0) else { return Shares::NotKnown };
     let wait = units::share(lock.wait_cycles, lock.contended);
-    match 2.0 * units::share(meetings.uneven, meetings.timed_rounds) < wait {
+    match units::share(meetings.uneven, meetings.timed_rounds) < wait / 3.0 {
         true => Shares::Even,
         false => Shares::Uneven { by_chance: last_by_chance(&meetings) },
     }
