@@ -79,11 +79,20 @@ pub enum Shares {
 
 pub fn shares(lock: &LockUse) -> Shares {
     let Some(meetings) = lock.meetings.filter(|meetings| meetings.timed_rounds > 0) else { return Shares::NotKnown };
-    let wait = units::share(lock.wait_cycles, lock.contended);
-    match units::share(meetings.uneven, meetings.timed_rounds) < wait / 3.0 {
+    match longest_share(&meetings) < mean_wait(lock) / 3.0 {
         true => Shares::Even,
         false => Shares::Uneven { by_chance: last_by_chance(&meetings) },
     }
+}
+
+/// Cycles that a thread waits on average, if it waits.
+pub fn mean_wait(lock: &LockUse) -> f64 {
+    units::share(lock.wait_cycles, lock.contended)
+}
+
+/// Cycles by which the longest share of the work between two rounds is longer than the average.
+pub fn longest_share(meetings: &Meetings) -> f64 {
+    units::share(meetings.uneven, meetings.timed_rounds)
 }
 
 /// Is it in one of 100 runs at least that some thread is last exactly so often, if each is as likely to be?

@@ -25,6 +25,9 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
             }
             record.holders.push(thread);
         }
+        if kind == LockKind::Barrier {
+            record.meeting.leaves(thread, now);
+        }
         // Whoever need not wait for a futex makes no call: how often it is taken is not known.
         record.counts.acquisitions += u64::from(kind != LockKind::Futex);
         let wait = now.saturating_sub(since?.max(counted_from));
@@ -33,9 +36,6 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
     });
     if let Some(wait) = wait {
         current().waited(address, wait, now);
-    }
-    if kind == LockKind::Barrier {
-        goes_on(address, kind);
     }
 }
 
@@ -77,11 +77,6 @@ pub fn waits(address: u64, kind: LockKind, arrived: Ticks) {
 /// The running thread has been woken from a wait there.
 pub fn awake(address: u64, kind: LockKind) {
     current().woken_at.set(address);
-    goes_on(address, kind);
-}
-
-/// The running thread goes on from a barrier or condition variable.
-fn goes_on(address: u64, kind: LockKind) {
     let (thread, now) = (running_fiber() as u32, hot().clock.get());
     LOCKS.with(|locks| locks.of_kind(address, kind).meeting.leaves(thread, now));
 }
@@ -92,7 +87,6 @@ pub fn woke(address: u64, kind: LockKind, arrived: Ticks, woken: u32, all: bool)
     current().woke_at.set(address);
     let thread = running_fiber() as u32;
     LOCKS.with(|locks| locks.of_kind(address, kind).meeting.woke(thread, arrived, woken, all, was_woken));
-    goes_on(address, kind);
 }
 
 /// The same of a lock of libc's, which has no name in the program.

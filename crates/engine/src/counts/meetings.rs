@@ -67,6 +67,7 @@ impl Meeting {
                 None => self.last.push((thread, 1)),
             }
         }
+        self.leaves(thread, arrived);
     }
 
     fn arrives(&mut self, thread: u32, arrived: Ticks) {

@@ -2,7 +2,7 @@
 //! The sentences on locks: who waits for them, and how often.
 use super::stage::serial;
 use crate::curve::Point;
-use crate::locks::{self, LockGroup, Shares, guards_sleepers, shares};
+use crate::locks::{self, LockGroup, Shares, guards_sleepers, longest_share, mean_wait, shares};
 use crate::units;
 use corefold_explain::{LockUse, Place};
 use corefold_recording::LockKind;
@@ -58,14 +58,14 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
         return format!(".{made}");
     };
     let time = |cycles: f64| units::duration(cycles / point.explained.run.clock_hz.max(1) as f64);
-    let wait = time(worst.wait_cycles as f64 / worst.contended.max(1) as f64);
+    let wait = time(mean_wait(worst));
     let (threads, last) = (meetings.threads, meetings.last);
     let words = match shares(worst) {
         Shares::NotKnown => {
             format!("They meet once, and wait {wait} for the last of {threads}, on average, thread {last}.")
         }
         Shares::Even => {
-            let longest = time(meetings.uneven as f64 / meetings.timed_rounds.max(1) as f64);
+            let longest = time(longest_share(&meetings));
             format!(
                 "Of the {threads} threads' shares of the work, the longest takes {longest} more than the average; but they wait \
                  {wait} at the barrier, on average."
