@@ -23,7 +23,7 @@ pub(crate) struct Costs {
     pub longest: Ticks,
     pub misses: usize,
     pub transfers: usize,
-    pub store_buffer: usize,
+    pub store_buffer: u32,
     pub forwards_lost: bool,
     pub l2_bandwidth: Rates,
     /// Standard deviation of a transfer, in 1024ths of its time.
@@ -88,7 +88,7 @@ impl Costs {
             longest,
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
-            store_buffer: machine.core.store_buffer as usize,
+            store_buffer: machine.core.store_buffer,
             forwards_lost: machine.core.forwards_lost,
             l2_bandwidth: Rates::of(machine),
             spread: u64::from(l.spread) * 1024 / 100,

@@ -46,8 +46,9 @@ pub(crate) struct Cpu {
     /// What they deliver.
     pages: Pages,
     stores: VecDeque<Store>,
-    /// Entries that the stores take.
+    /// Entries that the stores take, and how many there are, without those that the sibling has.
     entries: u32,
+    capacity: u32,
     last_commit: Ticks,
     /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
     loaded: Ticks,
@@ -87,12 +88,14 @@ pub(crate) enum Forward {
 }
 
 impl Cpu {
-    pub fn new() -> Self {
+    /// A CPU whose store buffer has so many entries.
+    pub fn new(capacity: u32) -> Self {
         Cpu {
             loads: VecDeque::new(),
             pages: Pages::new(),
             stores: VecDeque::new(),
             entries: 0,
+            capacity,
             last_commit: 0,
             loaded: 0,
             outlasts: false,
@@ -312,17 +315,10 @@ impl Cpu {
     }
 
     /// Adds a store to the youngest if that waits for the same line: those between two others must keep their order. Returns
-    /// when the CPU goes on, which with all `capacity` entries taken is when the oldest is gone, and when the store commits.
-    pub fn merge(
-        &mut self,
-        access: &Access,
-        line: u64,
-        mask: u64,
-        now: Ticks,
-        capacity: usize,
-    ) -> Option<(Ticks, Ticks)> {
+    /// when the CPU goes on, which with all entries taken is when the oldest is gone, and when the store commits.
+    pub fn merge(&mut self, access: &Access, line: u64, mask: u64, now: Ticks) -> Option<(Ticks, Ticks)> {
         self.stores.back().filter(|youngest| youngest.line == line)?;
-        let now = self.room(now, capacity);
+        let now = self.room(now);
         let Some(youngest) = self.stores.back_mut() else {
             // Those before it, to the same line, have committed: the line is here.
             return Some((now, self.store(access, line, mask, now)));
@@ -334,9 +330,15 @@ impl Cpu {
         Some((now, self.last_commit))
     }
 
+    /// The store buffer has so many entries from now on; stores that are in it stay.
+    #[inline]
+    pub fn resize(&mut self, capacity: u32) {
+        self.capacity = capacity;
+    }
+
     /// Makes room for a store; returns when there is.
-    pub fn room(&mut self, now: Ticks, capacity: usize) -> Ticks {
-        if (self.entries as usize) < capacity {
+    pub fn room(&mut self, now: Ticks) -> Ticks {
+        if self.entries < self.capacity {
             return now;
         }
         let Some(oldest) = self.pop_store() else { return now };
@@ -381,7 +383,7 @@ mod tests {
     /// Loads and stores, each so long after the last, that take so long; what is to be retired before each. The clock after
     /// each, and all waits. `stood_still` is what the CPU has waited for before.
     fn run(stood_still: Ticks, accesses: &[(bool, Ticks, Ticks)]) -> (Vec<Ticks>, Vec<Blame>) {
-        let mut cpu = Cpu::new();
+        let mut cpu = Cpu::new(2);
         cpu.stands_still(stood_still);
         let (mut now, mut clocks) = (0, Vec::new());
         for (number, (load, after, takes)) in (1..).zip(accesses) {
@@ -390,7 +392,7 @@ mod tests {
             now = match load {
                 true => cpu.load(&access, number, now, now + takes, ROOM),
                 false => {
-                    let now = cpu.room(now, 2);
+                    let now = cpu.room(now);
                     cpu.store(&access, number, 1, now + takes);
                     now
                 }

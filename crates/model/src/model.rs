@@ -65,7 +65,7 @@ impl Model {
             demoted: HashMap::default(),
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
-            cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
+            cpus: (0..machine.cpus()).map(|_| Cpu::new(machine.core.store_buffer)).collect(),
             draws: Draws::default(),
             requests: 0,
             bus: (0, 0),
@@ -86,6 +86,14 @@ impl Model {
             return Some(0);
         }
         Some(self.homes.of(address >> self.line_shift)).filter(|home| *home != crate::places::ANYWHERE)
+    }
+
+    /// A sibling of the CPU is busy, or not: hardware threads that run on a core at the same time have half of its store buffer
+    /// each.
+    #[inline]
+    pub fn beside_busy(&mut self, cpu: u32, busy: bool) {
+        let all = self.costs.store_buffer;
+        self.cpus[cpu as usize].resize(if busy { all / 2 } else { all });
     }
 
     /// How far a core runs ahead of an unfinished access.

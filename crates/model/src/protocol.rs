@@ -256,9 +256,8 @@ impl Model {
     fn behind_others(&mut self, access: &Access, now: Ticks) -> Outcome {
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let cpu = &mut self.cpus[access.cpu as usize];
-        let capacity = self.costs.store_buffer;
-        let (done, effect) = cpu.merge(access, line, mask, now, capacity).unwrap_or_else(|| {
-            let done = cpu.room(now, capacity);
+        let (done, effect) = cpu.merge(access, line, mask, now).unwrap_or_else(|| {
+            let done = cpu.room(now);
             (done, cpu.store(access, line, mask, done))
         });
         Outcome { done, effect, stall: 0, transfer: None, dirtied: false }
@@ -286,7 +285,7 @@ impl Model {
             Kind::Store | Kind::AtomicStore => {
                 let mask = self.mask(access);
                 let cpu = &mut self.cpus[access.cpu as usize];
-                let done = cpu.room(now, self.costs.store_buffer);
+                let done = cpu.room(now);
                 (done, cpu.store(access, line, mask, arrival), 0)
             }
         };
@@ -363,7 +362,7 @@ impl Model {
                 }
             },
             Kind::Store | Kind::AtomicStore => {
-                let (done, effect) = cpu.merge(access, line, mask, now, self.costs.store_buffer)?;
+                let (done, effect) = cpu.merge(access, line, mask, now)?;
                 outcome((done, effect, 0))
             }
             Kind::Rmw => None,

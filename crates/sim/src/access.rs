@@ -61,7 +61,7 @@ impl Sim {
         effects.retries_before = self.retries.len() as u16;
         // Only now that the CPUs behind have run: until here the owner may have stored to it.
         let shared = self.model.shared_lines();
-        self.reveal(world, address, cpu);
+        self.reveal(world, address, cpu, lease.clock.get(), effects);
         // In place: a copy has to wait until its parts are stored.
         effects.outcome = with_tag(world.tag(address), |tag| self.model.access(tag, &event.access, lease.clock.get()));
         if effects.outcome.transfer.is_some() || kind.writes() {
@@ -209,14 +209,22 @@ impl Sim {
     /// off, so what it stored before them takes effect first. If not, a store of its own may wait on it, and asks for it
     /// again when it can commit.
     #[inline]
-    pub(crate) fn reveal<W: Memory + Tags>(&mut self, world: &mut W, address: u64, asks: u32) {
+    pub(crate) fn reveal<W: Memory + Tags>(
+        &mut self,
+        world: &mut W,
+        address: u64,
+        asks: u32,
+        now: Ticks,
+        effects: &mut Effects,
+    ) {
         let tag = world.tag(address).get();
         if let Some(owner) = tag.private_cpu()
             && owner != asks
             && self.stores.any_of(owner)
         {
             match tag.is_dirty() {
-                true => self.stores.commit_all_of(world, owner, self.cpu as u32),
+                true if self.commit_early(world, owner, now) => effects.set(Effects::LIMIT),
+                true => {}
                 false => self.keep_shared(world, address, owner),
             }
         }
@@ -242,7 +250,7 @@ impl Sim {
     /// The adjacent-line prefetcher requests the other line of a pair.
     #[cold]
     fn prefetch<W: Memory + Tags>(&mut self, world: &mut W, address: u64, cpu: u32, now: Ticks, effects: &mut Effects) {
-        self.reveal(world, address, cpu);
+        self.reveal(world, address, cpu, now, effects);
         with_tag(world.tag(address), |tag| self.model.prefetch(tag, cpu, address, now));
         self.requested(address, now, effects);
     }

@@ -282,6 +282,7 @@ impl Sim {
     pub fn set_limit(&mut self, lease: &Lease, urgent: bool) {
         let (busy, change) = self.beside(lease.clock.get());
         lease.beside_busy(busy);
+        self.model.beside_busy(self.cpu as u32, busy);
         self.sibling_changes = change;
         let cpu = &self.cpus[self.cpu];
         let ahead = self.others().min(self.timers.next()).saturating_add(self.slack);

@@ -4,7 +4,8 @@
 //! of the lines that the loop reads. So a thousand CPUs may wait for one without costing the host a thousand
 //! times as much.
 use crate::spins::{Skip, Skipped, Spin, SpinSkips};
-use crate::{Lease, Sim, Tags};
+use crate::{Lease, Memory, Sim, Tags};
+use core::ops::Range;
 use corefold_model::Ticks;
 
 impl Sim {
@@ -51,6 +52,28 @@ impl Sim {
     pub fn touched(&mut self, address: u64, time: Ticks) -> bool {
         let line = self.line_start(address);
         !self.skips.watched.is_empty() && self.skips.watched.contains_key(&line) && self.rouse_watchers(line, time)
+    }
+
+    /// All that `cpu` has stored takes effect at `now`, before its time: who watches one of these lines reads it again, as with
+    /// [`Sim::touched`].
+    pub fn commit_early(&mut self, memory: &mut impl Memory, cpu: u32, now: Ticks) -> bool {
+        let mut watched = false;
+        for number in 0..self.stores.waiting(cpu) {
+            watched |= self.touched(self.stores.address(cpu, number), now);
+        }
+        self.stores.commit_all_of(memory, cpu, self.cpu as u32);
+        watched
+    }
+
+    /// The same of what waits for any of these bytes, as they are about to be unmapped or used anew.
+    #[inline]
+    pub fn commit_on(&mut self, memory: &mut impl Memory, bytes: &Range<u64>, now: Ticks) -> bool {
+        let any = self.stores.any_on(bytes);
+        if any {
+            self.rouse_all(now);
+            self.stores.commit_on(memory, bytes, self.cpu as u32);
+        }
+        any
     }
 
     fn rouse_watchers(&mut self, line: u64, time: Ticks) -> bool {

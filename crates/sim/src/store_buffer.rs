@@ -86,7 +86,17 @@ impl StoreBuffers {
 
     /// Has it stored once only?
     pub fn is_alone(&self, cpu: u32) -> bool {
-        self.buffers[cpu as usize].len() == 1
+        self.waiting(cpu) == 1
+    }
+
+    /// So many stores of it wait.
+    pub fn waiting(&self, cpu: u32) -> usize {
+        self.buffers[cpu as usize].len()
+    }
+
+    /// Of these the one with this number, from the oldest on.
+    pub(crate) fn address(&self, cpu: u32, number: usize) -> u64 {
+        self.buffers[cpu as usize][number].address
     }
 
     /// Is there a value for these bytes that others cannot see yet?

@@ -123,6 +123,40 @@ fn a_skipped_spin_sees_a_store_that_waited_with_its_line() {
     assert!(skipped > 70_000, "{skipped} ticks of 80,000");
 }
 
+/// CPU 6 stores to a line that CPU 1 has modified, so all stores of CPU 1 take effect, among them that to the flag, which would
+/// have waited for its line.
+#[test]
+fn a_skipped_spin_sees_a_store_that_takes_effect_before_its_time() {
+    let (atomic, plain) = (|a| AtomicStore(Bytes::word(a), 1), |a| Store(Bytes::word(a), 1));
+    let waiter = || vec![Compute(0), Await(FLAG, 1, 10)];
+    let writer = vec![
+        Compute(645),
+        AtomicStore(NEXT, 7),
+        Compute(347),
+        AtomicStore(FLAG, 2),
+        atomic(X),
+        plain(Y),
+        Fence,
+        Compute(173),
+        atomic(FLAG.address),
+    ];
+    let other = vec![
+        AtomicLoad(Bytes::word(X)),
+        Load(Bytes::word(Y)),
+        Compute(182),
+        atomic(X),
+        Exchange(Bytes::word(X), 1),
+        Compute(535),
+        atomic(X),
+        atomic(Z),
+        plain(X),
+        plain(Y),
+    ];
+    let last = vec![Compute(311), Load(Bytes::word(X))];
+    let lists = [waiter(), writer, waiter(), waiter(), vec![], vec![Compute(49), atomic(X)], other, last];
+    assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
+}
+
 const X: u64 = 0x1000;
 const Y: u64 = 0x1040;
 const Z: u64 = 0x1080;

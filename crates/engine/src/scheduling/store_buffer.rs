@@ -59,13 +59,17 @@ pub fn flush_range(address: u64, size: u64) {
         // Of these bytes some may be simulated elsewhere.
         (0..launch().cpus).for_each(commit_all);
     }
-    sim(|sim| sim.stores.commit_on(&mut ProgramMemory, &(address..address + size), sim.cpu as u32));
+    if sim(|sim| sim.commit_on(&mut ProgramMemory, &(address..address + size), hot().clock.get())) {
+        lease::set_limit();
+    }
 }
 
 /// What `cpu` has stored takes effect now, before its time.
 #[cold]
 pub fn commit_all(cpu: u32) {
-    sim(|sim| sim.stores.commit_all_of(&mut ProgramMemory, cpu, sim.cpu as u32));
+    if sim(|sim| sim.commit_early(&mut ProgramMemory, cpu, hot().clock.get())) {
+        lease::set_limit();
+    }
 }
 
 /// What the running CPU has stored takes effect now, before its time.

@@ -128,6 +128,24 @@ fn a_busy_sibling_slows_a_cpu_down_from_when_it_begins_until_it_ends() {
     assert_eq!(half(&mut bench, 500), (2, Ticks::MAX));
 }
 
+#[test]
+fn a_busy_sibling_has_half_of_the_store_buffer() {
+    let stores = |sibling| {
+        let mut bench = Bench::new(&machine());
+        bench.sim.cpus[4].thread = sibling;
+        bench.sim.set_limit(&bench.lease, false);
+        let begun = bench.clock();
+        (0..)
+            .take_while(|line| {
+                bench.does(What::Store, 4096 + 64 * line);
+                bench.clock() == begun
+            })
+            .count()
+    };
+    let all = machine().core.store_buffer as usize;
+    assert_eq!((stores(None), stores(Some(1))), (all, all / 2));
+}
+
 proptest! {
     /// The limit is the first of all that a CPU has to look up for.
     #[test]
