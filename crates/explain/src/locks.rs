@@ -47,6 +47,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         wait_cycles: lock.wait_cycles,
         start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
+        held_waiting: lock.held_waiting.clone(),
         waited_at,
         meetings: Some(lock.meetings).filter(|_| kind == LockKind::Barrier),
         made,

@@ -419,6 +419,8 @@ pub struct LockUse {
     /// Of these, start-up waits: of threads before they had done any of their work.
     pub start_cycles: u64,
     pub hold_cycles: u64,
+    /// Other locks that a thread waited for while it alone held this one, by address, and for how many cycles.
+    pub held_waiting: Vec<(u64, u64)>,
     /// Where it was waited for longest.
     pub waited_at: Option<Place>,
     /// Of a barrier, or a condition variable that is used as one (`kind` is then a barrier's).

@@ -37,6 +37,7 @@ fn lock(address: u64, wait_pc: u64, object: Option<Object>) -> Lock {
         start_cycles: 0,
         hold_cycles: 3,
         wait_pc,
+        held_waiting: Vec::new(),
         wait_callers: Vec::new(),
         meetings: Meetings::default(),
     }

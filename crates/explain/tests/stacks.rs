@@ -142,6 +142,7 @@ fn locks() {
         start_cycles: 0,
         hold_cycles: 1,
         wait_pc: pc,
+        held_waiting: Vec::new(),
         wait_callers: Vec::new(),
         meetings: Meetings::default(),
     };

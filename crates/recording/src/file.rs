@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 
 pub const MAGIC: [u8; 8] = *b"corefold";
 /// Raised whenever a type in this crate changes.
-pub const VERSION: u8 = 13;
+pub const VERSION: u8 = 14;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {

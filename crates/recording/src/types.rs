@@ -417,6 +417,8 @@ pub struct Lock {
     pub start_cycles: u64,
     /// Zero where it cannot be known: condition variables, barriers, words that no thread holds.
     pub hold_cycles: u64,
+    /// Other locks that a thread waited for while it alone held this one, by address, and for how many cycles.
+    pub held_waiting: Vec<(u64, u64)>,
     /// Where it was waited for longest: return address of the call.
     pub wait_pc: u64,
     /// Return addresses of the calls around that one, innermost first, as far as they are known.

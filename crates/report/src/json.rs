@@ -224,6 +224,11 @@ fn lock(lock: &explain::LockUse) -> Lock<'_> {
         wait_cycles: lock.wait_cycles,
         start_cycles: lock.start_cycles,
         hold_cycles: lock.hold_cycles,
+        held_waiting: lock
+            .held_waiting
+            .iter()
+            .map(|(address, cycles)| HeldWaiting { address: *address, cycles: *cycles })
+            .collect(),
         waited_at: lock.waited_at.as_ref().map(place),
         barrier: lock.meetings.map(|meetings| Barrier {
             made_of_condition_variable: lock.made,

@@ -17,9 +17,13 @@ pub struct LockGroup<'a> {
     pub contended: u64,
     pub wait_cycles: u64,
     pub hold_cycles: u64,
-    /// Cycles waited that say something against them: of all, and of the one that has most.
+    /// Cycles waited that say something against them: of all, and of the one that has most. Who waits for a lock while its holder
+    /// waits for another waits for that one.
     pub blamable: u64,
     pub worst_blamable: u64,
+    /// Of `blamable`, what threads waited for other locks; and the one of these that has most of it, with that.
+    pub passed_on: u64,
+    pub passed_on_by: Option<(&'a LockUse, u64)>,
 }
 
 impl<'a> LockGroup<'a> {
@@ -125,19 +129,71 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
                 hold_cycles: 0,
                 blamable: 0,
                 worst_blamable: 0,
+                passed_on: 0,
+                passed_on_by: None,
             });
         }
         groups[at].add(lock, &explained.run);
     }
     for group in &mut groups {
         group.blamable = group.blamable.saturating_sub(of_one_waiter(group.kind, &explained.run));
+    }
+    pass_on(&mut groups, &explained.run);
+    for group in &mut groups {
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
     }
     groups.sort_by_key(|group| Reverse(group.wait_cycles));
     groups
 }
 
+/// Who waits for a lock waits, for that part of the time that it is held in which its holder waits for another one, for that one:
+/// what is blamed on it is moved there, along chains of locks as well.
+fn pass_on(groups: &mut [LockGroup<'_>], run: &RunFacts) {
+    let of_address: HashMap<u64, (usize, &LockUse)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, g)| g.locks.iter().map(move |lock| (lock.address, (at, *lock))))
+        .collect();
+    let holders: Vec<(usize, &LockUse)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, group)| group.locks.iter().map(move |lock| (at, *lock)))
+        .filter(|(_, lock)| !lock.held_waiting.is_empty() && lock.hold_cycles > 0)
+        .collect();
+    // What each still has to pass on. Chains of locks are short, and each step passes on a part only.
+    let mut waits: HashMap<u64, u64> =
+        holders.iter().map(|(_, lock)| (lock.address, waited_at_work(lock, run))).collect();
+    for _ in 0..LONGEST_CHAIN {
+        let mut came: HashMap<u64, u64> = HashMap::new();
+        for (from, holder) in &holders {
+            let wait = waits.get(&holder.address).copied().unwrap_or(0).min(groups[*from].blamable);
+            let held = holder.hold_cycles.max(holder.held_waiting.iter().map(|(_, cycles)| cycles).sum());
+            for (address, cycles) in &holder.held_waiting {
+                let Some((to, other)) = of_address.get(address).filter(|(to, _)| to != from) else { continue };
+                let part = (u128::from(wait) * u128::from(*cycles) / u128::from(held)) as u64;
+                groups[*from].blamable -= part;
+                groups[*to].takes_over(part, holder);
+                groups[*to].worst_blamable += part;
+                *came.entry(other.address).or_default() += part;
+            }
+            groups[*from].worst_blamable = groups[*from].worst_blamable.min(groups[*from].blamable);
+        }
+        waits = came;
+    }
+}
+
+/// Steps of a chain of locks each of whose holders waits for the next.
+const LONGEST_CHAIN: usize = 8;
+
 impl<'a> LockGroup<'a> {
+    fn takes_over(&mut self, wait: u64, of: &'a LockUse) {
+        self.blamable += wait;
+        self.passed_on += wait;
+        if self.passed_on_by.is_none_or(|(_, most)| wait > most) {
+            self.passed_on_by = Some((of, wait));
+        }
+    }
+
     fn add(&mut self, lock: &'a LockUse, run: &RunFacts) {
         let known = |acquisitions: u64, contended: u64| acquisitions > 0 || contended == 0;
         let all_known = known(self.acquisitions, self.contended) && known(lock.acquisitions, lock.contended);
@@ -206,6 +262,23 @@ mod tests {
         run.locks = (0..3).map(|i| lock(&format!("turn[{i}]"), LockKind::Semaphore, i * 64, cycles)).collect();
         let group = &groups(&run)[0];
         assert_eq!((group.blamable, group.worst_blamable), (2 * cycles, 0));
+    }
+
+    /// The outer one's holder waits for the middle one in half of its time, and that one's for the inner one in three quarters.
+    #[test]
+    fn waits_are_passed_on_along_a_chain_of_locks() {
+        let mut run = run(4);
+        let [mut outer, mut middle, inner] = [("outer", 0x40, 800), ("middle", 0x80, 100), ("inner", 0xc0, 10)]
+            .map(|(name, address, wait)| LockUse { hold_cycles: 1000, ..lock(name, LockKind::Mutex, address, wait) });
+        outer.held_waiting = vec![(0x80, 500), (0x999, 100)];
+        middle.held_waiting = vec![(0xc0, 750)];
+        run.locks = vec![outer, middle, inner];
+        let of = |name: &str| groups(&run).into_iter().find(|group| group.name() == name).expect("a lock");
+        // Of the outer one's 800, 400 go on to the middle one; of those and its own 100, three quarters to the inner one.
+        assert_eq!(["outer", "middle", "inner"].map(|name| of(name).blamable), [400, 125, 385]);
+        assert_eq!(["outer", "middle", "inner"].map(|name| of(name).wait_cycles), [800, 100, 10], "as measured");
+        let by = |name: &str| of(name).passed_on_by.map(|(other, wait)| (other.name.clone(), wait));
+        assert_eq!((by("inner"), by("outer")), (Some(("middle".into(), 300)), None));
     }
 
     #[test]

@@ -145,6 +145,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         wait_cycles,
         start_cycles: 0,
         hold_cycles: 90_000_000,
+        held_waiting: Vec::new(),
         waited_at: Some(place("push", "queue.c", 18)),
         meetings: None,
         made: false,

@@ -59,6 +59,8 @@ pub struct Counts {
     pub contended: u64,
     pub wait: Ticks,
     pub hold: Ticks,
+    /// Other locks that a thread waited for while it alone held this one, by address, and for how long.
+    pub held_waiting: Vec<(u64, Ticks)>,
     pub longest_wait: Ticks,
     pub wait_pc: u64,
     pub callers: Vec<u64>,
@@ -248,6 +250,16 @@ impl Locks {
         self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
 
+    /// `thread`, which has taken the lock at `address`, has waited so long for another, unless it is this one. Returns whether it
+    /// holds the lock still: another thread may have released it.
+    pub fn waited_within(&mut self, address: u64, thread: u32, other: u64, wait: Ticks) -> bool {
+        let Some(record) = self.records.get_mut(&address) else { return false };
+        if other != address && record.holders.iter().all(|holder| *holder == thread) {
+            record.counts.held_waiting(other, wait);
+        }
+        record.holders.contains(&thread)
+    }
+
     /// Objects that were at addresses where others are by now.
     pub fn past_objects(&self) -> usize {
         self.past.len()
@@ -274,7 +286,18 @@ fn object_at(address: u64) -> Option<Object> {
     crate::storage::objects::objects_on(address, 1).pop()
 }
 
+/// Of so many locks that a thread waits for while it holds one, it is known how long it does.
+const WITHIN: usize = 64;
+
 impl Counts {
+    fn held_waiting(&mut self, other: u64, wait: Ticks) {
+        if let Some((_, waited)) = self.held_waiting.iter_mut().find(|(address, _)| *address == other) {
+            *waited += wait;
+        } else if self.held_waiting.len() < WITHIN {
+            self.held_waiting.push((other, wait));
+        }
+    }
+
     /// `callers`: the calls around the one that returns to `pc`, which are looked up where they are needed. Returns whether
     /// this is the longest wait so far.
     pub fn waited(&mut self, wait: Ticks, pc: u64, callers: impl Fn() -> Vec<u64>) -> bool {
@@ -313,6 +336,7 @@ impl Record {
             wait_cycles: self.counts.wait / TICKS_PER_CYCLE,
             start_cycles: 0,
             hold_cycles: hold / TICKS_PER_CYCLE,
+            held_waiting: self.counts.held_waiting.iter().map(|(at, ticks)| (*at, ticks / TICKS_PER_CYCLE)).collect(),
             wait_pc: self.counts.wait_pc,
             wait_callers: self.counts.callers.clone(),
             meetings: self.meeting.counts(),

@@ -69,6 +69,8 @@ pub struct Fiber {
     pub slept: Carrier<Slept>,
     pub sleeps: Carrier<Slept>,
     pub early: Carrier<Early>,
+    /// Locks that it has taken and not released, in the order that it took them.
+    held: Carrier<Vec<u64>>,
     pub watched: Carrier<Watched>,
     /// The base of its stack of return addresses.
     pub frames_base: *mut u64,
@@ -97,6 +99,9 @@ pub struct Fiber {
     pub cancel: pthread::Cancel,
 }
 
+/// Of more locks than these that a thread holds at once, those that it took first are not known to be held.
+const MOST_HELD: usize = 64;
+
 /// Of a fiber, lines that a switch and a look at memory touch.
 const FIRST_LINES: usize = 7;
 const ALTERNATE_STACK: usize = 16 << 10;
@@ -122,6 +127,7 @@ impl Fiber {
             slept: Default::default(),
             sleeps: Default::default(),
             early: Default::default(),
+            held: Default::default(),
             watched: Default::default(),
             frames_base: frames,
             frames: Cell::new(frames),
@@ -275,6 +281,29 @@ impl Fiber {
         let (lived, done) = (clock.saturating_sub(started), self.done(clock));
         let past = LOCKS.with(|locks| locks.past_objects());
         self.early.with(|early| early.waited(address, past, ticks, lived, done));
+        let thread = self.id.get() as u32;
+        let within = |lock: &u64| LOCKS.with(|locks| locks.waited_within(*lock, thread, address, ticks));
+        self.held.with(|held| held.retain(within));
+    }
+
+    /// It has taken the lock at `address`.
+    pub fn holds(&self, address: u64) {
+        self.held.with(|held| {
+            // Where other threads release what this one takes.
+            if held.len() == MOST_HELD {
+                held.remove(0);
+            }
+            held.push(address);
+        });
+    }
+
+    /// It has released it, if it was the one that held it.
+    pub fn lets_go(&self, address: u64) {
+        self.held.with(|held| {
+            if let Some(at) = held.iter().rposition(|lock| *lock == address) {
+                held.remove(at);
+            }
+        });
     }
 
     /// Ticks of computing and sleeping since its accounts began, until `clock`: now, or before it last left its CPU.

@@ -133,7 +133,7 @@ pub fn spun_on(lock: &LockUse, group: &Group) -> bool {
 
 /// Whether the lock, rather than the lines, is named.
 fn leads(lock: &LockGroup, group: &Group) -> bool {
-    let wait = lock.wait_cycles as f64;
+    let wait = lock.wait_cycles.max(lock.blamable) as f64;
     let cost = group.wait() as f64;
     if lock.locks.iter().any(|l| group.holds(l.address) || spun_on(l, group)) {
         wait >= cost * LOCK_EXPLAINS_LINE

@@ -2,14 +2,16 @@
 //! What to try against a cause: what the field does about its kind. A direction, not a measurement.
 use super::cause::{Cause, lock_on, spun_on};
 use crate::curve::Point;
+use crate::fields::{FieldRow, Shared, rows};
 use crate::hot::{Group, Spot, groups};
 use crate::locks::{LockGroup, Shares, rust_type, shares};
-use corefold_explain::{LockUse, Sharing};
+use corefold_explain::{LockUse, Sharing, pattern};
 use corefold_recording::{AccessKind, CpuSet, LockKind};
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
 const SLEPT_FOR: &str =
     "shorter holds of the locks that threads sleep for, fewer acquisitions, or a split of what they guard";
+const PADDING: &str = "the padding";
 const PARTS: &str = "a part for each CPU, or fewer updates";
 const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";
@@ -42,7 +44,7 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
         }
         Cause::Lines(group) => match lock_on(point, group).filter(|_| group.verdict.sharing != Sharing::False) {
             Some(lock) => of_lock(lock, lock.acquisitions).map(|what| with_counts(what, lock, Some(group))),
-            None => of_lines(group).map(String::from),
+            None => of_group(point, group),
         },
         Cause::Idle(_) | Cause::ManyLines | Cause::Function(_) | Cause::Nothing => None,
     };
@@ -119,14 +121,31 @@ fn of_library(name: &str) -> &'static str {
     }
 }
 
+/// Where most of the wait is for fields that are merely beside each other, what helps the field that several CPUs use comes second.
+fn of_group(point: &Point, group: &Group) -> Option<String> {
+    let verdict = &group.verdict;
+    if verdict.sharing != Sharing::Both || verdict.false_share < 0.5 || verdict.padding.is_empty() {
+        return of_lines(group).map(String::from);
+    }
+    let shared = |row: &FieldRow| matches!(row.sharing, Shared::True | Shared::Both) && !row.writers.is_empty();
+    let rows = rows(group, point.explained);
+    let field = rows.iter().filter(|row| shared(row)).max_by_key(|row| row.wait)?;
+    let what = of_fields(group, |name| pattern(name) == pattern(&field.name))?;
+    Some(format!("{PADDING}; then, for {}, {what}", field.name))
+}
+
 /// Of what several CPUs use; fields that are merely beside each other are separated by padding, as the verdict says.
 fn of_lines(group: &Group) -> Option<&'static str> {
-    if !matches!(group.verdict.sharing, Sharing::True | Sharing::Both) {
-        return None;
+    match group.verdict.sharing {
+        Sharing::True | Sharing::Both => of_fields(group, |_| true),
+        Sharing::False | Sharing::ReadOnly | Sharing::Unknown => None,
     }
-    let written = |spot: &&Spot| {
-        spot.writes() && spot.fields.iter().any(|field| group.verdict.written.iter().any(|name| name == field.0))
-    };
+}
+
+/// The same of the fields that are chosen.
+fn of_fields(group: &Group, chosen: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let is_written = |field: &str| chosen(field) && group.verdict.written.iter().any(|name| name == field);
+    let written = |spot: &&Spot| spot.writes() && spot.fields.iter().any(|field| is_written(field.0));
     let writers: Vec<&Spot> = group.sites.iter().filter(written).collect();
     let most = writers.iter().max_by_key(|spot| (spot.transfers, spot.wait()))?;
     let mut cpus = CpuSet::default();

@@ -253,10 +253,19 @@ pub struct Lock<'a> {
     /// Of `wait_cycles`, what threads waited before they had done any of their work: for the order to begin.
     pub start_cycles: u64,
     pub hold_cycles: u64,
+    /// Other locks that a thread waited for while it alone held this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_waiting: Vec<HeldWaiting>,
     /// Where it was waited for longest.
     pub waited_at: Option<Place<'a>>,
     /// Of barriers, those that the program made of a condition variable among them.
     pub barrier: Option<Barrier>,
+}
+
+#[derive(Serialize)]
+pub struct HeldWaiting {
+    pub address: u64,
+    pub cycles: u64,
 }
 
 #[derive(Serialize)]

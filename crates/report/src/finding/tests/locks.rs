@@ -81,6 +81,20 @@ fn a_list_of_sleeping_threads_leads_to_the_lock_that_they_wait_for() {
 }
 
 #[test]
+fn who_waits_for_a_lock_whose_holder_waits_for_another_waits_for_that_one() {
+    let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+    let mut table = lock("table", LockKind::Mutex, 0x9000, 4_000_000);
+    table.held_waiting = vec![(0x9100, table.hold_cycles * 3 / 4)];
+    run.locks = vec![table, lock("log", LockKind::Mutex, 0x9100, 2_000_000)];
+    let text = said(&[timed(1, 1_000_000), run.clone()]);
+    assert!(text.contains("25% of thread time waits for the mutex log,"), "{text}");
+    assert!(text.contains("Another 38% waits for table, while the thread that holds that waits for log."), "{text}");
+    run.locks[0].held_waiting.clear();
+    let text = said(&[timed(1, 1_000_000), run]);
+    assert!(text.contains("waits for the mutex table,") && !text.contains("Another"), "{text}");
+}
+
+#[test]
 fn one_place_more_is_one_place() {
     let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
     let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);

@@ -2,6 +2,7 @@
 //! The sentences on locks: who waits for them, and how often.
 use super::stage::serial;
 use crate::curve::Point;
+use crate::finding::cause::SIGNIFICANT;
 use crate::locks::{self, LockGroup, Shares, guards_sleepers, longest_share, mean_wait, shares};
 use crate::units;
 use corefold_explain::{LockUse, Place};
@@ -30,7 +31,11 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
         }
         _ => taken(whose(lock), lock.acquisitions, lock.contended),
     };
-    format!("{share} of thread time waits for the {named}{several}{place}{meaning}{}", all_locks(point, lock))
+    format!(
+        "{share} of thread time waits for the {named}{several}{place}{meaning}{}{}",
+        passed_on(lock, all),
+        all_locks(point, lock)
+    )
 }
 
 fn whose(lock: &LockGroup) -> &'static str {
@@ -81,6 +86,19 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
         }
     };
     format!(".{made} {words}")
+}
+
+/// The lock that most of those wait for whose wait is for this one in the end.
+fn passed_on(lock: &LockGroup, all: u64) -> String {
+    let by = lock.passed_on_by.filter(|(_, wait)| units::share(*wait, all) >= SIGNIFICANT);
+    by.map_or(String::new(), |(other, wait)| {
+        let share = units::about(units::share(wait, all));
+        format!(
+            " Another {share} waits for {}, while the thread that holds that waits for {}.",
+            other.name,
+            lock.name()
+        )
+    })
 }
 
 /// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
