@@ -24,6 +24,8 @@ pub(crate) struct Costs {
     pub misses: usize,
     pub transfers: usize,
     pub store_buffer: u32,
+    /// A core's hardware threads slow each other down.
+    pub siblings_share: bool,
     pub forwards_lost: bool,
     pub l2_bandwidth: Rates,
     /// Standard deviation of a transfer, in 1024ths of its time.
@@ -89,6 +91,7 @@ impl Costs {
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer,
+            siblings_share: machine.core.smt_percent < 100 * u32::from(machine.threads_per_core),
             forwards_lost: machine.core.forwards_lost,
             l2_bandwidth: Rates::of(machine),
             spread: u64::from(l.spread) * 1024 / 100,

@@ -35,6 +35,8 @@ pub struct Model {
     pub(crate) readers: Readers,
     /// The lines that last went from one CPU to another whole: those that do so twice get a record.
     pub(crate) handed: Vec<u64>,
+    /// When the last locked operation of each core is over.
+    locked_until: Vec<Ticks>,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) memory: Bandwidth,
     pub(crate) links: Bandwidth,
@@ -65,6 +67,7 @@ impl Model {
             demoted: HashMap::default(),
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
+            locked_until: alloc::vec![0; machine.cores() as usize],
             cpus: (0..machine.cpus()).map(|_| Cpu::new(machine.core.store_buffer)).collect(),
             draws: Draws::default(),
             requests: 0,
@@ -93,7 +96,17 @@ impl Model {
     #[inline]
     pub fn beside_busy(&mut self, cpu: u32, busy: bool) {
         let all = self.costs.store_buffer;
-        self.cpus[cpu as usize].resize(if busy { all / 2 } else { all });
+        self.cpus[cpu as usize].resize(if busy && self.costs.siblings_share { all / 2 } else { all });
+    }
+
+    /// A locked operation of `cpu` whose line is here at `begin`: those of a core's hardware threads take turns. Returns when it is
+    /// over.
+    #[inline]
+    pub fn locked(&mut self, cpu: u32, begin: Ticks) -> Ticks {
+        let until = &mut self.locked_until[self.cores[cpu as usize] as usize];
+        let waits_until = if self.costs.siblings_share { *until } else { begin };
+        *until = begin.max(waits_until) + self.costs.rmw;
+        *until
     }
 
     /// How far a core runs ahead of an unfinished access.

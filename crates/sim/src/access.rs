@@ -45,7 +45,9 @@ impl Sim {
         if event.phase == Phase::Order {
             event.phase = Phase::Access;
             let tag = world.tag(event.access.address).get();
-            if others_know(tag, cpu) && !self.may_go_first(tag, &event.access, lease.clock.get()) {
+            let clock = lease.clock.get();
+            let in_turn = !waits || self.siblings_are_ahead(clock);
+            if !in_turn || others_know(tag, cpu) && !self.may_go_first(tag, &event.access, clock) {
                 return Part::Others;
             }
         }

@@ -253,7 +253,7 @@ impl Sim {
 
     /// No other hardware thread of the running CPU's core is behind `clock`, or would be if another CPU's store ended
     /// its spin.
-    fn siblings_are_ahead(&self, clock: Ticks) -> bool {
+    pub(crate) fn siblings_are_ahead(&self, clock: Ticks) -> bool {
         let behind = |c: usize| self.cpus[c].thread.is_some() && self.clock_of(c, clock) <= clock;
         !self.siblings(self.cpu).any(behind)
     }

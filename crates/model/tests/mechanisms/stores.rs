@@ -51,6 +51,21 @@ fn siblings_halve_the_store_buffer() {
     assert!((0..4).all(|word| lab.access(0, 4096 + 8 * word, Kind::Store).done == lab.clocks[0]));
 }
 
+/// CPU 4 is the other hardware thread of CPU 0's core.
+#[test]
+fn siblings_take_turns_at_locked_operations() {
+    let ends = |other: u32, percent: u32| {
+        let mut lab = lab(|m| m.core.smt_percent = percent);
+        for (cpu, address) in [(0, 0), (other, 4096)] {
+            lab.cycles(cpu, address, Kind::Rmw);
+        }
+        lab.rest();
+        let begun = lab.clocks[0];
+        [(0, 0), (other, 4096)].map(|(cpu, address)| (lab.access(cpu, address, Kind::Rmw).done - begun) / ticks(1))
+    };
+    assert_eq!((ends(4, 125), ends(NEAR, 125), ends(4, 200)), ([20, 40], [20, 20], [20, 20]));
+}
+
 #[test]
 fn a_store_commits_after_the_loads_before_it_though_another_waits_for_the_same_line() {
     let mut lab = lab(|_| ());

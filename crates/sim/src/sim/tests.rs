@@ -128,6 +128,21 @@ fn a_busy_sibling_slows_a_cpu_down_from_when_it_begins_until_it_ends() {
     assert_eq!(half(&mut bench, 500), (2, Ticks::MAX));
 }
 
+/// CPU 4 shares the core of CPU 0, which is 300 ticks ahead of it.
+#[test]
+fn a_locked_operation_comes_after_those_of_a_sibling_that_is_behind() {
+    let waits = |other: usize| {
+        let mut bench = Bench::new(&machine());
+        bench.does(What::Update, 0x1000);
+        bench.sim.cpus[other].thread = Some(1);
+        bench.sim.cpus[other].clock = bench.clock().saturating_sub(300);
+        bench.sim.clocks.push(bench.sim.cpus[other].clock, other as u32);
+        let mut event = bench.event(What::Update, 0x1000);
+        bench.sim.event(&bench.lease, &mut bench.world, &mut event).has(Effects::OTHERS)
+    };
+    assert_eq!((waits(4), waits(1)), (true, false));
+}
+
 #[test]
 fn a_busy_sibling_has_half_of_the_store_buffer() {
     let stores = |sibling| {
