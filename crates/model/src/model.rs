@@ -99,14 +99,14 @@ impl Model {
         self.cpus[cpu as usize].resize(if busy && self.costs.siblings_share { all / 2 } else { all });
     }
 
-    /// A locked operation of `cpu` whose line is here at `begin`: those of a core's hardware threads take turns. Returns when it is
-    /// over.
+    /// A locked operation of `cpu` has its line at `now`: those of a core's hardware threads take turns. Returns when it begins. Calls
+    /// for the CPUs of a core must come in order of `now`.
     #[inline]
-    pub fn locked(&mut self, cpu: u32, begin: Ticks) -> Ticks {
+    pub fn locked(&mut self, cpu: u32, now: Ticks) -> Ticks {
         let until = &mut self.locked_until[self.cores[cpu as usize] as usize];
-        let waits_until = if self.costs.siblings_share { *until } else { begin };
-        *until = begin.max(waits_until) + self.costs.rmw;
-        *until
+        let begin = if self.costs.siblings_share { now.max(*until) } else { now };
+        *until = begin + self.costs.rmw;
+        begin
     }
 
     /// How far a core runs ahead of an unfinished access.

@@ -28,7 +28,7 @@ impl Model {
             (None, None) => self.shared(tag, access, now),
         };
         if access.kind == Kind::Rmw {
-            outcome.done = self.locked(access.cpu, outcome.done);
+            outcome.done += self.costs.rmw;
         }
         outcome
     }

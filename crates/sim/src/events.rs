@@ -294,6 +294,7 @@ impl Sim {
         event.phase = Phase::Over;
         // It finds what has committed when it takes effect, not what commits while it holds the line: a sibling's store.
         self.flush(world, self.shown(lease.clock.get()), effects);
+        lease.clock.set(self.model.locked(event.access.cpu, lease.clock.get()));
         lease.spend(event.mark);
         self.found(world, event, effects);
         Part::Over

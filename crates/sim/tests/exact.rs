@@ -123,6 +123,19 @@ fn a_skipped_spin_sees_a_store_that_waited_with_its_line() {
     assert!(skipped > 70_000, "{skipped} ticks of 80,000");
 }
 
+/// CPUs 0 and 4 are one core's. CPU 0 asks for a line that CPU 1 has, and which comes 60 cycles later; CPU 4's second operation
+/// begins at 250 cycles.
+#[test]
+fn a_locked_operation_holds_up_a_sibling_while_it_is_carried_out_only() {
+    let ends = |asks_at: u32| {
+        let first = vec![Compute(asks_at), Exchange(Bytes::word(X), 1)];
+        let sibling = vec![Exchange(Bytes::word(Z), 1), Compute(100), Exchange(Bytes::word(Z), 1)];
+        let lists = [first, vec![Exchange(Bytes::word(X), 1)], vec![], vec![], sibling];
+        waited(0, &lists).0.ends[4] / 16
+    };
+    assert_eq!([5000, 240, 190, 180, 150].map(ends), [270, 270, 290, 280, 270]);
+}
+
 /// CPU 6 stores to a line that CPU 1 has modified, so all stores of CPU 1 take effect, among them that to the flag, which would
 /// have waited for its line.
 #[test]

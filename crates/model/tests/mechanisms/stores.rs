@@ -54,16 +54,11 @@ fn siblings_halve_the_store_buffer() {
 /// CPU 4 is the other hardware thread of CPU 0's core.
 #[test]
 fn siblings_take_turns_at_locked_operations() {
-    let ends = |other: u32, percent: u32| {
+    let begins = |other: u32, percent: u32| {
         let mut lab = lab(|m| m.core.smt_percent = percent);
-        for (cpu, address) in [(0, 0), (other, 4096)] {
-            lab.cycles(cpu, address, Kind::Rmw);
-        }
-        lab.rest();
-        let begun = lab.clocks[0];
-        [(0, 0), (other, 4096)].map(|(cpu, address)| (lab.access(cpu, address, Kind::Rmw).done - begun) / ticks(1))
+        [(0, 0), (other, 5), (0, 100)].map(|(cpu, now)| lab.model.locked(cpu, ticks(now)) / ticks(1))
     };
-    assert_eq!((ends(4, 125), ends(NEAR, 125), ends(4, 200)), ([20, 40], [20, 20], [20, 20]));
+    assert_eq!((begins(4, 125), begins(NEAR, 125), begins(4, 200)), ([0, 20, 100], [0, 5, 100], [0, 5, 100]));
 }
 
 #[test]
