@@ -248,6 +248,15 @@ fn threads_with_equal_shares_do_not_arrive_unevenly() {
     }
 }
 
+/// 40 threads, of which one has twenty shares, and none waits for another.
+#[test]
+fn the_thread_with_the_largest_share_is_named() {
+    let report = Simulation::of(&program("truths/rounds.c")).cpus("1,40").args("{cpus} apart").report();
+    let finding = report.0["finding"]["text"].as_str().expect("a finding").to_owned();
+    assert!(finding.contains("Thread 2 was at work for"), "{finding}");
+    assert!(finding.contains("To try: even out the threads' shares of the work."), "{finding}");
+}
+
 #[test]
 fn a_barrier_made_of_a_condition_variable_is_called_one() {
     for cpus in [3, 8] {

@@ -67,6 +67,9 @@ pub struct Pace {
     pub sleeps_at: u64,
     /// Cycles from the run's beginning until nine of ten threads had begun.
     pub begun: u64,
+    /// The thread that was at work (computing, or waiting for memory) longest, and for how many cycles.
+    pub busiest: u32,
+    pub busiest_worked: u64,
     /// How often the program read a clock, and timers that it had set came due.
     pub clock_reads: u64,
     pub alarms: u64,

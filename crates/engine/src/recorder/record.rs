@@ -122,6 +122,11 @@ fn pace(begin: Ticks) -> Pace {
     began.sort_unstable();
     // Nine tenths, rounded up: a few that follow late say nothing of the others.
     let most_began = began.get((began.len() * 9).div_ceil(10).saturating_sub(1)).copied().unwrap_or(begin);
+    let worked = |fiber: usize| {
+        let time = FIBERS[fiber].time.get();
+        time.compute.saturating_sub(time.spin)
+    };
+    let busiest = (0..FIBERS.len()).rev().max_by_key(|fiber| worked(*fiber)).unwrap_or(0);
     let watched = FIBERS.iter().rev().map(|fiber| fiber.watched.with(|watched| *watched)).max_by_key(|w| w.readings);
     Pace {
         blocks: SAMPLES.with(|samples| samples.blocks()),
@@ -132,6 +137,8 @@ fn pace(begin: Ticks) -> Pace {
         sleeps: cycles(sleeps.map(|sleeps| sleeps.lasted).sum()),
         sleeps_at: longest_sleep.pc,
         begun: cycles(most_began.saturating_sub(begin)),
+        busiest: busiest as u32,
+        busiest_worked: cycles(worked(busiest)),
         clock_reads,
         alarms,
         timer: cycles(longest_alarm),

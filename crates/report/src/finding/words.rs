@@ -134,9 +134,30 @@ fn idle_sentence(point: &Point) -> String {
     let advice = match serial(point) {
         Some(alone) => capitalized(&alone) + ".",
         None if idle.contains(BEGAN) => Marks::of(point.explained).more_work(),
-        None => "Look for serial phases, uneven shares of work, sleeps and I/O.".into(),
+        None => uneven(&point.explained.run)
+            .unwrap_or_else(|| "Look for serial phases, uneven shares of work, sleeps and I/O.".into()),
     };
     format!("{idle}. {advice}")
+}
+
+/// A thread that is at work for this share of the run, and so many times as long as the others, is why they have nothing to do.
+const WORKS: f64 = 0.5;
+const LONGER: f64 = 2.0;
+
+/// The thread that has a larger share of the work than the others.
+fn uneven(run: &RunFacts) -> Option<String> {
+    let (worked, others) = (run.pace.busiest_worked, u64::from(run.threads.saturating_sub(1)));
+    let all = run.time.compute + run.time.stall;
+    let longer = units::share(worked.saturating_mul(others), all.saturating_sub(worked));
+    (units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
+        format!(
+            "Thread {} was at work for {} of the run, {} times as long as the others on average. To try: even out the threads' shares \
+             of the work.",
+            run.pace.busiest,
+            units::about(units::share(worked, run.cycles)),
+            units::factor(longer)
+        )
+    })
 }
 
 /// If so many of the program's threads run, that it has no more is why CPUs are idle.

@@ -48,6 +48,20 @@ fn what_runs_alone_is_told_where_threads_wait_or_are_missing() {
 }
 
 #[test]
+fn a_thread_that_works_longer_than_the_others_is_named() {
+    let worked = |cycles| {
+        let mut idle = timed(8, 1_000_000);
+        idle.run.time = Time { compute: 1_500_000, ..Time::default() };
+        idle.run.threads = 8;
+        (idle.run.pace.busiest, idle.run.pace.busiest_worked) = (5, cycles);
+        said(&[timed(1, 1_200_000), idle])
+    };
+    let named = "Thread 5 was at work for 90% of the run, 10.5 times as long as the others on average.";
+    assert!(worked(900_000).contains(named), "{}", worked(900_000));
+    assert!(worked(499_000).contains("Look for serial phases"), "{}", worked(499_000));
+}
+
+#[test]
 fn a_thread_that_only_waits_for_the_others_is_no_fault() {
     let waiting = |cycles| {
         let mut run = spend(timed(8, 1_000_000), 80, 0, 0, 20);
