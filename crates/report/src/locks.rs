@@ -46,9 +46,14 @@ impl<'a> LockGroup<'a> {
         (!self.worst().name.contains(kind)).then_some(kind)
     }
 
-    /// `dashmap RwLock table[0-7].shard`.
+    /// Nine tenths of the wait are for one of several.
+    pub fn is_for_one(&self) -> bool {
+        self.locks.len() > 1 && self.worst().wait_cycles.saturating_mul(10) >= self.wait_cycles.saturating_mul(9)
+    }
+
+    /// `dashmap RwLock table[0-7].shard`, or the one of these that threads wait for.
     pub fn name_with_kind(&self) -> String {
-        let name = self.name();
+        let name = if self.is_for_one() { self.worst().name.clone() } else { self.name() };
         self.kind_name().map_or(name.clone(), |kind| format!("{kind} {name}"))
     }
 
@@ -57,6 +62,9 @@ impl<'a> LockGroup<'a> {
     pub fn members(&self, all: u64) -> Option<String> {
         let count = self.locks.len();
         let worst = self.worst();
+        if self.is_for_one() {
+            return Some(format!("one of {count} locks"));
+        }
         let share = units::about(units::share(worst.wait_cycles, all));
         let named = if self.name() == worst.name { String::new() } else { format!(", {}", worst.name) };
         (count > 1).then(|| format!("{count} locks; the worst{named}: {share}"))

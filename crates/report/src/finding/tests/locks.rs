@@ -95,6 +95,23 @@ fn who_waits_for_a_lock_whose_holder_waits_for_another_waits_for_that_one() {
 }
 
 #[test]
+fn one_lock_of_many_that_has_nearly_all_of_the_wait_is_named_alone() {
+    let text = |wait| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        run.locks = (0..100).map(|i| lock(&format!("t[{i}].m"), LockKind::Mutex, 0x9000 + 64 * i, 1000)).collect();
+        run.locks[7].wait_cycles = wait;
+        said(&[timed(1, 1_000_000), run])
+    };
+    assert!(text(900_000).contains("waits for the mutex t[7].m (one of 100 locks)"), "{}", text(900_000));
+    assert!(text(900_000).contains("97% of its 1.00M acquisitions had to wait"), "{}", text(900_000));
+    assert!(
+        text(800_000).contains("waits for the mutex t[0-99].m (100 locks; the worst, t[7].m:"),
+        "{}",
+        text(800_000)
+    );
+}
+
+#[test]
 fn one_place_more_is_one_place() {
     let mut run = spend(timed(2, 1_000_000), 40, 60, 0, 0);
     let mut line = hot_line(0x1000, "pair (pair.c:3)", 1_100_000);

@@ -26,10 +26,8 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
         }
         LockKind::CondVar if serial(point).is_some() => ".".into(),
         LockKind::CondVar => ". Either there is too little work, or who signals it is too slow.".into(),
-        _ if guards_sleepers(lock.worst()) => {
-            taken(whose(lock), lock.acquisitions, lock.contended) + &sleepers(point, lock)
-        }
-        _ => taken(whose(lock), lock.acquisitions, lock.contended),
+        _ if guards_sleepers(lock.worst()) => counted(lock) + &sleepers(point, lock),
+        _ => counted(lock),
     };
     format!(
         "{share} of thread time waits for the {named}{several}{place}{meaning}{}{}",
@@ -38,8 +36,13 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     )
 }
 
-fn whose(lock: &LockGroup) -> &'static str {
-    if lock.locks.len() == 1 { "its" } else { "their" }
+/// How often they were taken; of one that is named alone, how often that was.
+fn counted(lock: &LockGroup) -> String {
+    if lock.is_for_one() {
+        let worst = lock.worst();
+        return taken("its", worst.acquisitions, worst.contended);
+    }
+    taken(if lock.locks.len() == 1 { "its" } else { "their" }, lock.acquisitions, lock.contended)
 }
 
 /// For which locks threads sleep in the lists that these guard: those that are waited for at the same place.
