@@ -113,7 +113,10 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, elements_alone: bo
     let is_written =
         |part: &&Part| part.writes > 0 && by_array[&without_indices(&part.name)] as f64 >= most_writes as f64 * PARTY;
     let written: Vec<&Part> = parts.iter().filter(is_written).collect();
-    let is_read = |part: &&Part| !is_written(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
+    // Not elements of an array that others write elements of, as each may in turn.
+    let is_element = |part: &&Part| part.name.contains('[') && by_array[&without_indices(&part.name)] > 0;
+    let is_read =
+        |part: &&Part| !is_written(part) && !is_element(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
     let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();
     if sharing != Sharing::ReadOnly && only_read.iter().map(|part| part.cost).sum::<f64>() < all_cost * NEGLIGIBLE {
         only_read.clear();

@@ -96,6 +96,22 @@ fn a_rare_writer_beside_a_read_mostly_word_is_false_sharing_with_a_name_of_its_o
     assert_eq!(line.verdict.sentence, said);
 }
 
+/// Each CPU reads and writes its elements; which of the two fetched the line differs from element to element.
+#[test]
+fn elements_that_fetched_the_line_by_reads_only_are_no_read_mostly_words() {
+    let touches = [
+        ("one", Read, 16, 0..1, 50, &[(24, 50)][..]),
+        ("one", Write, 24, 1..2, 50, &[(40, 50)][..]),
+        ("one", Read, 32, 2..3, 50, &[(40, 50)][..]),
+        ("one", Write, 40, 3..4, 50, &[(24, 50)][..]),
+    ];
+    let verdict = judged(&touches).verdict;
+    assert_eq!(verdict.only_read.len(), 0);
+    let said =
+        "different CPUs write different fields of one line, `hot.slots[1-3]`; padding would separate the elements";
+    assert!(verdict.sentence.starts_with(said), "{}", verdict.sentence);
+}
+
 #[test]
 fn a_word_that_was_written_once_is_still_read_mostly() {
     let touches = [
