@@ -248,6 +248,24 @@ fn threads_with_equal_shares_do_not_arrive_unevenly() {
     }
 }
 
+/// Most threads wait for a table, and who holds it for the journal's lock.
+#[test]
+fn a_wait_for_a_lock_whose_holder_waits_for_another_is_for_that_one() {
+    let journal = program("../../accuracy/culprits/journal_lock.c");
+    let report = Simulation::of(&journal).cpus("1,8").args("{cpus} 4000").report();
+    let finding = report.0["finding"]["text"].as_str().expect("a finding").to_owned();
+    assert!(finding.contains("waits for the mutex journals[0].tail_lock"), "{finding}");
+    assert!(finding.contains("waits for tables[0].latch, while the thread that holds that waits for"), "{finding}");
+    let locks = report.at(8).0["locks"].as_array().expect("locks").clone();
+    let of = |name: &str| locks.iter().find(|lock| lock["name"] == name).expect("the lock").clone();
+    let (table, journal) = (of("tables[0].latch"), of("journals[0].tail_lock"));
+    let waits = table["held_waiting"].as_array().expect("waits");
+    assert_eq!((waits.len(), &waits[0]["address"]), (1, &journal["address"]));
+    let share = waits[0]["cycles"].as_f64().expect("cycles") / table["hold_cycles"].as_f64().expect("cycles");
+    assert!((0.5..1.0).contains(&share), "{share}");
+    assert!(journal["held_waiting"].is_null(), "{journal}");
+}
+
 /// 40 threads, of which one has twenty shares, and none waits for another.
 #[test]
 fn the_thread_with_the_largest_share_is_named() {

@@ -170,6 +170,32 @@ fn a_skipped_spin_sees_a_store_that_takes_effect_before_its_time() {
     assert_eq!(waited(3, &lists).0, waited(0, &lists).0);
 }
 
+/// The bytes of a flag are about to be unmapped, so a store to it that waits takes effect.
+#[test]
+fn a_skipped_spin_sees_a_store_that_is_carried_out_before_bytes_are_unmapped() {
+    let waits = |skips_after| {
+        let lists = [vec![Await(FLAG, 1, 10)], vec![Compute(100), AtomicLoad(FLAG), Compute(20_000), Compute(1)]];
+        let options = Options { step_by_step: skips_after == 0, ..Options::new(2) };
+        let mut lab = Lab::new(options, &lists);
+        lab.skips_after = skips_after;
+        while lab.results.times[1].len() < 2 {
+            lab.step();
+        }
+        assert_eq!(lab.sim.cpu, 1);
+        lab.sim.stores.defer(&mut lab.world, 1, (FLAG.address, FLAG.size), 1, 50_000 * 16, 0);
+        while lab.results.times[1].len() < 3 || lab.sim.cpu != 1 {
+            lab.step();
+        }
+        let now = lab.lease.clock.get();
+        assert!(lab.sim.commit_on(&mut lab.world, &(FLAG.address..FLAG.address + 8), now));
+        while lab.step() {}
+        (lab.results.times[0].clone(), lab.skipped)
+    };
+    let (times, skipped) = waits(3);
+    assert_eq!(times, waits(0).0);
+    assert!(skipped > 200_000, "{skipped} ticks of 320,000");
+}
+
 const X: u64 = 0x1000;
 const Y: u64 = 0x1040;
 const Z: u64 = 0x1080;
