@@ -266,6 +266,33 @@ fn a_wait_for_a_lock_whose_holder_waits_for_another_is_for_that_one() {
     assert!(journal["held_waiting"].is_null(), "{journal}");
 }
 
+/// What a holder waits for is counted once: where it has taken its lock twice, where it spins in a call, and not if it waited before.
+#[test]
+fn what_a_holder_waits_for_is_counted_once() {
+    let held = program("truths/held.c");
+    let locks = |how: &str| {
+        let report = Simulation::of(&held).cpus("6").args(&format!("{{cpus}} {how}")).report();
+        report.at(6).0["locks"].as_array().expect("locks").clone()
+    };
+    let within = |locks: &[Value], outer: &str, inner: &str| {
+        let of = |name: &str| locks.iter().find(|lock| lock["name"] == name).expect("the lock").clone();
+        let (outer, inner) = (of(outer), of(inner));
+        let waits = outer["held_waiting"].as_array().cloned().unwrap_or_default();
+        let all = waits.iter().filter(|wait| wait["address"] == inner["address"]).map(|wait| wait["cycles"].as_u64());
+        let cycles = |lock: &Value, key: &str| lock[key].as_u64().expect("cycles");
+        (all.flatten().sum::<u64>(), cycles(&outer, "hold_cycles"), cycles(&inner, "wait_cycles"))
+    };
+    for (how, outer, inner) in [("twice", "readers", "inner"), ("spinlock", "outer", "spun")] {
+        let (waited, hold, all) = within(&locks(how), outer, inner);
+        // Others wait for the inner lock as well, which hold no other.
+        assert!(
+            waited > hold / 3 && waited <= hold && waited <= all / 4 * 3,
+            "{how}: {waited} of {hold}, {all} in all"
+        );
+    }
+    assert_eq!(within(&locks("spun"), "outer", "flag").0, 0);
+}
+
 /// 40 threads, of which one has twenty shares, and none waits for another.
 #[test]
 fn the_thread_with_the_largest_share_is_named() {

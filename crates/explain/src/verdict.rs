@@ -113,8 +113,9 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, elements_alone: bo
     let is_written =
         |part: &&Part| part.writes > 0 && by_array[&without_indices(&part.name)] as f64 >= most_writes as f64 * PARTY;
     let written: Vec<&Part> = parts.iter().filter(is_written).collect();
-    // Not elements of an array that others write elements of, as each may in turn.
-    let is_element = |part: &&Part| part.name.contains('[') && by_array[&without_indices(&part.name)] > 0;
+    // Not elements of an array that others write elements of, as each may in turn, unless several CPUs read one.
+    let is_element =
+        |part: &&Part| part.name.contains('[') && part.users.len() < 2 && by_array[&without_indices(&part.name)] > 0;
     let is_read =
         |part: &&Part| !is_written(part) && !is_element(part) && part.read_cost > 0.0 && part.cost >= most_cost * PARTY;
     let mut only_read: Vec<&Part> = parts.iter().filter(is_read).collect();

@@ -336,6 +336,10 @@ impl Cpu {
         self.capacity = capacity;
     }
 
+    pub fn store_buffer(&self) -> usize {
+        self.capacity as usize
+    }
+
     /// Makes room for a store; returns when there is.
     pub fn room(&mut self, now: Ticks) -> Ticks {
         if self.entries < self.capacity {

@@ -4,7 +4,7 @@ use crate::units;
 use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};
 use corefold_recording::{LockKind, Meetings};
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Elements of one array, or fields of like objects, that are locks of one kind.
 #[derive(Debug)]
@@ -21,9 +21,8 @@ pub struct LockGroup<'a> {
     /// waits for another waits for that one.
     pub blamable: u64,
     pub worst_blamable: u64,
-    /// Of `blamable`, what threads waited for other locks; and the one of these that has most of it, with that.
-    pub passed_on: u64,
-    pub passed_on_by: Option<(&'a LockUse, u64)>,
+    /// Of `blamable`, the most that threads waited for another lock, or those of another name.
+    pub passed_on: Option<PassedOn>,
 }
 
 impl<'a> LockGroup<'a> {
@@ -48,7 +47,9 @@ impl<'a> LockGroup<'a> {
 
     /// Nine tenths of the wait are for one of several.
     pub fn is_for_one(&self) -> bool {
-        self.locks.len() > 1 && self.worst().wait_cycles.saturating_mul(10) >= self.wait_cycles.saturating_mul(9)
+        self.locks.len() > 1
+            && self.passed_on.is_none()
+            && self.worst().wait_cycles.saturating_mul(10) >= self.wait_cycles.saturating_mul(9)
     }
 
     /// `dashmap RwLock table[0-7].shard`, or the one of these that threads wait for.
@@ -69,6 +70,15 @@ impl<'a> LockGroup<'a> {
         let named = if self.name() == worst.name { String::new() } else { format!(", {}", worst.name) };
         (count > 1).then(|| format!("{count} locks; the worst{named}: {share}"))
     }
+}
+
+/// What threads waited for a lock whose holder waited for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOn {
+    pub name: String,
+    pub cycles: u64,
+    /// Of these, while its holder waited for a third one, whose holder waited for the other.
+    pub by_way: u64,
 }
 
 /// Before an arena's number in its name.
@@ -137,17 +147,16 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
                 hold_cycles: 0,
                 blamable: 0,
                 worst_blamable: 0,
-                passed_on: 0,
-                passed_on_by: None,
+                passed_on: None,
             });
         }
-        groups[at].add(lock, &explained.run);
-    }
-    for group in &mut groups {
-        group.blamable = group.blamable.saturating_sub(of_one_waiter(group.kind, &explained.run));
+        groups[at].add(lock);
     }
     pass_on(&mut groups, &explained.run);
     for group in &mut groups {
+        let one = of_one_waiter(group.kind, &explained.run);
+        group.blamable = group.blamable.saturating_sub(one);
+        group.worst_blamable = group.worst_blamable.saturating_sub(one);
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
     }
     groups.sort_by_key(|group| Reverse(group.wait_cycles));
@@ -155,38 +164,52 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
 }
 
 /// Who waits for a lock waits, for that part of the time that it is held in which its holder waits for another one, for that one:
-/// what is blamed on it is moved there, along chains of locks as well.
+/// what is blamed on it is moved there, along chains of locks as well, and never back to where it came from.
 fn pass_on(groups: &mut [LockGroup<'_>], run: &RunFacts) {
-    let of_address: HashMap<u64, (usize, &LockUse)> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(at, g)| g.locks.iter().map(move |lock| (lock.address, (at, *lock))))
-        .collect();
-    let holders: Vec<(usize, &LockUse)> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(at, group)| group.locks.iter().map(move |lock| (at, *lock)))
-        .filter(|(_, lock)| !lock.held_waiting.is_empty() && lock.hold_cycles > 0)
-        .collect();
-    // What each still has to pass on. Chains of locks are short, and each step passes on a part only.
-    let mut waits: HashMap<u64, u64> =
-        holders.iter().map(|(_, lock)| (lock.address, waited_at_work(lock, run))).collect();
-    for _ in 0..LONGEST_CHAIN {
-        let mut came: HashMap<u64, u64> = HashMap::new();
-        for (from, holder) in &holders {
-            let wait = waits.get(&holder.address).copied().unwrap_or(0).min(groups[*from].blamable);
-            let held = holder.hold_cycles.max(holder.held_waiting.iter().map(|(_, cycles)| cycles).sum());
+    let locks: Vec<(usize, &LockUse)> =
+        groups.iter().enumerate().flat_map(|(at, group)| group.locks.iter().map(move |lock| (at, *lock))).collect();
+    let of_address: HashMap<u64, usize> =
+        locks.iter().enumerate().rev().map(|(at, (_, lock))| (lock.address, at)).collect();
+    let mut blamed: Vec<u64> = locks.iter().map(|(_, lock)| waited_at_work(lock, run)).collect();
+    // By lock and by the group that it came from: what may have to go on.
+    let mut waits: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for (at, (group, lock)) in locks.iter().enumerate().filter(|(_, (_, lock))| !lock.held_waiting.is_empty()) {
+        waits.insert((at, *group), waited_at_work(lock, run));
+    }
+    // By the groups that it is blamed on and that it came from; at once, and by way of others.
+    let mut moved: BTreeMap<(usize, usize), [u64; 2]> = BTreeMap::new();
+    for step in 0..LONGEST_CHAIN {
+        for ((at, origin), wait) in std::mem::take(&mut waits) {
+            let (group, holder) = locks[at];
+            let all = holder.held_waiting.iter().fold(0_u64, |sum, (_, cycles)| sum.saturating_add(*cycles));
+            let held = holder.hold_cycles.max(all).max(1);
             for (address, cycles) in &holder.held_waiting {
-                let Some((to, other)) = of_address.get(address).filter(|(to, _)| to != from) else { continue };
+                let Some(&other) = of_address.get(address).filter(|other| ![group, origin].contains(&locks[**other].0))
+                else {
+                    continue;
+                };
                 let part = (u128::from(wait) * u128::from(*cycles) / u128::from(held)) as u64;
-                groups[*from].blamable -= part;
-                groups[*to].takes_over(part, holder);
-                groups[*to].worst_blamable += part;
-                *came.entry(other.address).or_default() += part;
+                blamed[at] = blamed[at].saturating_sub(part);
+                blamed[other] += part;
+                moved.entry((locks[other].0, origin)).or_default()[usize::from(step > 0)] += part;
+                if let Some(parts) = moved.get_mut(&(group, origin)) {
+                    parts[usize::from(step > 1)] = parts[usize::from(step > 1)].saturating_sub(part);
+                }
+                *waits.entry((other, origin)).or_default() += part;
             }
-            groups[*from].worst_blamable = groups[*from].worst_blamable.min(groups[*from].blamable);
         }
-        waits = came;
+    }
+    groups.iter_mut().for_each(|group| (group.blamable, group.worst_blamable) = (0, 0));
+    for ((group, _), blamed) in locks.iter().zip(&blamed) {
+        let group = &mut groups[*group];
+        group.blamable += blamed;
+        group.worst_blamable = group.worst_blamable.max(*blamed);
+    }
+    for ((group, origin), [at_once, by_way]) in moved {
+        let cycles = at_once + by_way;
+        if groups[group].passed_on.as_ref().is_none_or(|most| cycles > most.cycles) {
+            groups[group].passed_on = Some(PassedOn { name: groups[origin].name(), cycles, by_way });
+        }
     }
 }
 
@@ -194,15 +217,7 @@ fn pass_on(groups: &mut [LockGroup<'_>], run: &RunFacts) {
 const LONGEST_CHAIN: usize = 8;
 
 impl<'a> LockGroup<'a> {
-    fn takes_over(&mut self, wait: u64, of: &'a LockUse) {
-        self.blamable += wait;
-        self.passed_on += wait;
-        if self.passed_on_by.is_none_or(|(_, most)| wait > most) {
-            self.passed_on_by = Some((of, wait));
-        }
-    }
-
-    fn add(&mut self, lock: &'a LockUse, run: &RunFacts) {
+    fn add(&mut self, lock: &'a LockUse) {
         let known = |acquisitions: u64, contended: u64| acquisitions > 0 || contended == 0;
         let all_known = known(self.acquisitions, self.contended) && known(lock.acquisitions, lock.contended);
         self.acquisitions = if all_known { self.acquisitions + lock.acquisitions } else { 0 };
@@ -210,8 +225,6 @@ impl<'a> LockGroup<'a> {
         self.contended += lock.contended;
         self.wait_cycles += lock.wait_cycles;
         self.hold_cycles += lock.hold_cycles;
-        self.blamable += waited_at_work(lock, run);
-        self.worst_blamable = self.worst_blamable.max(blamable(lock, run));
     }
 }
 
@@ -228,11 +241,6 @@ pub fn before_work(lock: &LockUse, run: &RunFacts) -> u64 {
         (true, true) => lock.wait_cycles,
         (true, false) => 0,
     }
-}
-
-/// Cycles waited for `lock` that say something against it, if it is the only one.
-fn blamable(lock: &LockUse, run: &RunFacts) -> u64 {
-    waited_at_work(lock, run).saturating_sub(of_one_waiter(lock.kind, run))
 }
 
 fn waited_at_work(lock: &LockUse, run: &RunFacts) -> u64 {
@@ -285,8 +293,24 @@ mod tests {
         // Of the outer one's 800, 400 go on to the middle one; of those and its own 100, three quarters to the inner one.
         assert_eq!(["outer", "middle", "inner"].map(|name| of(name).blamable), [400, 125, 385]);
         assert_eq!(["outer", "middle", "inner"].map(|name| of(name).wait_cycles), [800, 100, 10], "as measured");
-        let by = |name: &str| of(name).passed_on_by.map(|(other, wait)| (other.name.clone(), wait));
-        assert_eq!((by("inner"), by("outer")), (Some(("middle".into(), 300)), None));
+        let passed_on = |name: &str, cycles, by_way| Some(PassedOn { name: name.into(), cycles, by_way });
+        assert_eq!(of("outer").passed_on, None);
+        assert_eq!(
+            (of("middle").passed_on, of("inner").passed_on),
+            (passed_on("outer", 100, 0), passed_on("outer", 300, 300))
+        );
+    }
+
+    /// Two locks whose holders wait for each other, in two phases: no wait comes back to where it came from.
+    #[test]
+    fn waits_do_not_go_in_circles() {
+        let mut run = run(4);
+        let [mut one, mut two] = [("one", 0x40, 800), ("two", 0x80, 600)]
+            .map(|(name, address, wait)| LockUse { hold_cycles: 1000, ..lock(name, LockKind::Mutex, address, wait) });
+        (one.held_waiting, two.held_waiting) = (vec![(0x80, 500)], vec![(0x40, 500)]);
+        run.locks = vec![one, two];
+        let blamed: Vec<u64> = groups(&run).iter().map(|group| group.blamable).collect();
+        assert_eq!(blamed, [800 - 400 + 300, 600 - 300 + 400]);
     }
 
     #[test]

@@ -294,7 +294,14 @@ impl Sim {
         event.phase = Phase::Over;
         // It finds what has committed when it takes effect, not what commits while it holds the line: a sibling's store.
         self.flush(world, self.shown(lease.clock.get()), effects);
-        lease.clock.set(self.model.locked(event.access.cpu, lease.clock.get()));
+        let cpu = event.access.cpu;
+        let begin = self.model.locked(cpu, lease.clock.get());
+        if begin > lease.clock.get() {
+            lease.clock.set(begin);
+            // The core cannot compute meanwhile: that is not made up for.
+            self.cpus[cpu as usize].run_ahead.passed(begin + event.mark);
+            effects.set(Effects::LIMIT);
+        }
         lease.spend(event.mark);
         self.found(world, event, effects);
         Part::Over

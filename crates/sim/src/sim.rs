@@ -98,7 +98,7 @@ fn cpus(machine: &Machine, options: &Options) -> Vec<Cpu> {
 impl Sim {
     pub fn new(machine: &Machine, options: Options) -> Sim {
         let model = Model::new(machine, ticks(options.slack));
-        let mut stores = StoreBuffers::new(options.cpus, machine.core.store_buffer);
+        let mut stores = StoreBuffers::new(options.cpus);
         if options.by_hand {
             stores.commit_by_hand();
         }

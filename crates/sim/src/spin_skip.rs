@@ -70,6 +70,7 @@ impl Sim {
     pub fn commit_on(&mut self, memory: &mut impl Memory, bytes: &Range<u64>, now: Ticks) -> bool {
         let any = self.stores.any_on(bytes);
         if any {
+            self.skips.cpus.iter_mut().flatten().for_each(|skip| skip.disturbed = true);
             self.rouse_all(now);
             self.stores.commit_on(memory, bytes, self.cpu as u32);
         }

@@ -53,7 +53,6 @@ pub struct StoreBuffers {
     buffers: Vec<VecDeque<Store>>,
     /// The oldest store of each CPU that has any: its time, its number, the CPU.
     oldest: BinaryHeap<Reverse<(Ticks, u64, u32)>>,
-    capacity: usize,
     count: u64,
     /// The CPU whose view memory shows.
     shown: u32,
@@ -62,12 +61,10 @@ pub struct StoreBuffers {
 }
 
 impl StoreBuffers {
-    /// Buffers for so many stores each.
-    pub fn new(cpus: u32, capacity: u32) -> Self {
+    pub fn new(cpus: u32) -> Self {
         StoreBuffers {
             buffers: (0..cpus).map(|_| VecDeque::new()).collect(),
             oldest: BinaryHeap::new(),
-            capacity: capacity.max(1) as usize,
             count: 0,
             shown: 0,
             not_before: 0,
@@ -128,11 +125,11 @@ impl StoreBuffers {
         buffer.iter().rev().take_while(|store| store.effect == last).last().copied()
     }
 
-    /// The store that another of this CPU has to wait for, as there is no room for one more.
+    /// The store that another of this CPU has to wait for, as there is no room for one more among `capacity`.
     #[inline]
-    pub fn in_the_way(&self, cpu: u32) -> Option<Store> {
-        let buffer = &self.buffers[cpu as usize];
-        let is_full = buffer.len() >= self.capacity && buffer.iter().filter(|s| !s.plain).count() >= self.capacity;
+    pub fn in_the_way(&self, cpu: u32, capacity: usize) -> Option<Store> {
+        let (buffer, most) = (&self.buffers[cpu as usize], capacity.max(1));
+        let is_full = buffer.len() >= most && buffer.iter().filter(|s| !s.plain).count() >= most;
         if is_full { buffer.front().copied() } else { None }
     }
 

@@ -24,7 +24,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
                 record.held_since = now;
             }
             record.holders.push(thread);
-            current().holds(address);
+            current().holds(address, now);
         }
         if kind == LockKind::Barrier {
             record.meeting.leaves(thread, now);

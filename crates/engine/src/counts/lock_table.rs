@@ -180,16 +180,18 @@ impl Locks {
         if is_queue { queue.tail } else { word }
     }
 
-    /// A thread has waited for this by spinning on `word`.
-    pub fn spun(&mut self, address: u64, word: u64, time: Ticks, pc: u64, callers: &[u64]) {
+    /// A thread has waited for this by spinning on `word`. Returns whether that counts: not for a lock whose calls count the wait.
+    pub fn spun(&mut self, address: u64, word: u64, time: Ticks, pc: u64, callers: &[u64]) -> bool {
         let record = self.at(address, LockKind::SpunWord);
-        if matches!(record.kind, LockKind::SpunWord | LockKind::Futex) {
+        let counts = matches!(record.kind, LockKind::SpunWord | LockKind::Futex);
+        if counts {
             let callers = || callers.iter().copied().filter(|pc| *pc != 0).collect();
             if record.counts.waited(time, pc, callers) {
                 let in_queue = word != address && record.kind == LockKind::SpunWord;
                 record.counts.spun_on = in_queue.then_some(word);
             }
         }
+        counts
     }
 
     /// A read-modify-write of the running thread changed the word so: if threads spin on it, that may take or release it.
@@ -250,14 +252,13 @@ impl Locks {
         self.records.retain(|address, record| record.kind != LockKind::SpunWord || written(*address));
     }
 
-    /// `thread`, which has taken the lock at `address`, has waited so long for another, unless it is this one. Returns whether it
-    /// holds the lock still: another thread may have released it.
-    pub fn waited_within(&mut self, address: u64, thread: u32, other: u64, wait: Ticks) -> bool {
-        let Some(record) = self.records.get_mut(&address) else { return false };
-        if other != address && record.holders.iter().all(|holder| *holder == thread) {
+    /// `thread`, which has taken the lock at `address`, has waited so long for another. It may not hold the lock any more, as another
+    /// thread has released it, or not alone.
+    pub fn waited_within(&mut self, address: u64, thread: u32, other: u64, wait: Ticks) {
+        let Some(record) = self.records.get_mut(&address) else { return };
+        if !record.holders.is_empty() && record.holders.iter().all(|holder| *holder == thread) {
             record.counts.held_waiting(other, wait);
         }
-        record.holders.contains(&thread)
     }
 
     /// Objects that were at addresses where others are by now.

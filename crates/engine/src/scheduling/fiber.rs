@@ -69,8 +69,8 @@ pub struct Fiber {
     pub slept: Carrier<Slept>,
     pub sleeps: Carrier<Slept>,
     pub early: Carrier<Early>,
-    /// Locks that it has taken and not released, in the order that it took them.
-    held: Carrier<Vec<u64>>,
+    /// Locks that it has taken and not released, in the order that it took them, and when.
+    held: Carrier<Vec<(u64, Ticks)>>,
     pub watched: Carrier<Watched>,
     /// The base of its stack of return addresses.
     pub frames_base: *mut u64,
@@ -282,25 +282,33 @@ impl Fiber {
         let past = LOCKS.with(|locks| locks.past_objects());
         self.early.with(|early| early.waited(address, past, ticks, lived, done));
         let thread = self.id.get() as u32;
-        let within = |lock: &u64| LOCKS.with(|locks| locks.waited_within(*lock, thread, address, ticks));
-        self.held.with(|held| held.retain(within));
+        // A spin is noted later than it ended.
+        let begin = clock.saturating_sub(ticks);
+        self.held.with(|held| {
+            for (at, (lock, taken)) in held.iter().enumerate() {
+                let again = held[..at].iter().any(|(before, _)| before == lock);
+                if *lock != address && *taken <= begin && !again {
+                    LOCKS.with(|locks| locks.waited_within(*lock, thread, address, ticks));
+                }
+            }
+        });
     }
 
-    /// It has taken the lock at `address`.
-    pub fn holds(&self, address: u64) {
+    /// It has taken the lock at `address` now.
+    pub fn holds(&self, address: u64, now: Ticks) {
         self.held.with(|held| {
             // Where other threads release what this one takes.
             if held.len() == MOST_HELD {
                 held.remove(0);
             }
-            held.push(address);
+            held.push((address, now));
         });
     }
 
     /// It has released it, if it was the one that held it.
     pub fn lets_go(&self, address: u64) {
         self.held.with(|held| {
-            if let Some(at) = held.iter().rposition(|lock| *lock == address) {
+            if let Some(at) = held.iter().rposition(|(lock, _)| *lock == address) {
                 held.remove(at);
             }
         });

@@ -158,12 +158,13 @@ impl Waits {
         // Who takes the word itself has not waited in a queue.
         let taken = wait.changed && self.tried_since(wait.address, wait.end.at);
         let queue = wait.queue.filter(|_| !taken);
-        let address = LOCKS.with(|locks| {
+        let (address, counts) = LOCKS.with(|locks| {
             let address = locks.awaited(wait.address, wait.begin, queue);
-            locks.spun(address, wait.address, wait.time, wait.pc, &wait.callers);
-            address
+            (address, locks.spun(address, wait.address, wait.time, wait.pc, &wait.callers))
         });
-        self.over = Over { address, time: wait.time, at: wait.end.at };
+        if counts {
+            self.over = Over { address, time: wait.time, at: wait.end.at };
+        }
     }
 }
 

@@ -149,7 +149,9 @@ fn uneven(run: &RunFacts) -> Option<String> {
     let (worked, others) = (run.pace.busiest_worked, u64::from(run.threads.saturating_sub(1)));
     let all = run.time.compute + run.time.stall;
     let longer = units::share(worked.saturating_mul(others), all.saturating_sub(worked));
-    (units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
+    // Of a thread that starts a short one for each request, the others are no measure.
+    let all_at_once = run.threads <= run.cpus + 1;
+    (all_at_once && units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
         format!(
             "Thread {} was at work for {} of the run, {} times as long as the others on average. To try: even out the threads' shares \
              of the work.",

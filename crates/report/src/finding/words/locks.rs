@@ -93,14 +93,11 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
 
 /// The lock that most of those wait for whose wait is for this one in the end.
 fn passed_on(lock: &LockGroup, all: u64) -> String {
-    let by = lock.passed_on_by.filter(|(_, wait)| units::share(*wait, all) >= SIGNIFICANT);
-    by.map_or(String::new(), |(other, wait)| {
-        let share = units::about(units::share(wait, all));
-        format!(
-            " Another {share} waits for {}, while the thread that holds that waits for {}.",
-            other.name,
-            lock.name()
-        )
+    let by = lock.passed_on.as_ref().filter(|by| units::share(by.cycles, all) >= SIGNIFICANT);
+    by.map_or(String::new(), |by| {
+        let (share, lock) = (units::about(units::share(by.cycles, all)), lock.name());
+        let how = if by.by_way * 2 > by.cycles { " in the end" } else { "" };
+        format!(" Another {share} waits for {}, while the thread that holds that waits for {lock}{how}.", by.name)
     })
 }
 
