@@ -116,7 +116,10 @@ fn elements_that_fetched_the_line_by_reads_only_are_no_read_mostly_words() {
 fn an_element_that_several_cpus_read_beside_a_written_one_is_read_mostly() {
     let touches = [("one", Read, 16, 0..4, 100, &[(24, 100)][..]), ("two", Write, 24, 4..5, 100, &[][..])];
     let verdict = judged(&touches).verdict;
-    assert_eq!((verdict.only_read, verdict.written), (vec!["hot.slots[0]".to_owned()], vec!["hot.slots[1]".to_owned()]));
+    assert_eq!(
+        (verdict.only_read, verdict.written),
+        (vec!["hot.slots[0]".to_owned()], vec!["hot.slots[1]".to_owned()])
+    );
 }
 
 #[test]

@@ -24,8 +24,6 @@ pub(crate) struct Costs {
     pub misses: usize,
     pub transfers: usize,
     pub store_buffer: u32,
-    /// Its part of each hardware thread while others of the core are busy.
-    pub store_buffer_shared: u32,
     /// A core's hardware threads slow each other down.
     pub siblings_share: bool,
     pub forwards_lost: bool,
@@ -80,7 +78,6 @@ impl Costs {
         let ways = pairs.iter().flat_map(|pair| [pair.clean, pair.modified]);
         let longest = ways.chain([l.memory, l.remote_memory]).max().map_or(0, ticks);
         let siblings_share = machine.core.smt_percent < 100 * u32::from(machine.threads_per_core);
-        let shared_by = if siblings_share { u32::from(machine.threads_per_core) } else { 1 };
         Costs {
             legs: pairs.map(|pair| [split(pair.clean), split(pair.modified)]),
             memory: split(l.memory),
@@ -95,7 +92,6 @@ impl Costs {
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
             store_buffer: machine.core.store_buffer,
-            store_buffer_shared: machine.core.store_buffer / shared_by.max(1),
             siblings_share,
             forwards_lost: machine.core.forwards_lost,
             l2_bandwidth: Rates::of(machine),

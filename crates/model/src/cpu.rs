@@ -46,7 +46,7 @@ pub(crate) struct Cpu {
     /// What they deliver.
     pages: Pages,
     stores: VecDeque<Store>,
-    /// Entries that the stores take, and how many there are, without those that the sibling has.
+    /// Entries that the stores take, and how many there are.
     entries: u32,
     capacity: u32,
     last_commit: Ticks,
@@ -328,16 +328,6 @@ impl Cpu {
         self.entries += 1;
         self.last_commit = self.commits_from();
         Some((now, self.last_commit))
-    }
-
-    /// The store buffer has so many entries from now on; stores that are in it stay.
-    #[inline]
-    pub fn resize(&mut self, capacity: u32) {
-        self.capacity = capacity;
-    }
-
-    pub fn store_buffer(&self) -> usize {
-        self.capacity as usize
     }
 
     /// Makes room for a store; returns when there is.

@@ -91,20 +91,6 @@ impl Model {
         Some(self.homes.of(address >> self.line_shift)).filter(|home| *home != crate::places::ANYWHERE)
     }
 
-    /// A sibling of the CPU is busy, or not: hardware threads that run on a core at the same time have a part of its store buffer
-    /// each.
-    #[inline]
-    pub fn beside_busy(&mut self, cpu: u32, busy: bool) {
-        let costs = &self.costs;
-        self.cpus[cpu as usize].resize(if busy { costs.store_buffer_shared } else { costs.store_buffer });
-    }
-
-    /// Entries of the CPU's store buffer.
-    #[inline]
-    pub fn store_buffer(&self, cpu: u32) -> usize {
-        self.cpus[cpu as usize].store_buffer()
-    }
-
     /// A locked operation of `cpu` has its line at `now`: those of a core's hardware threads take turns. Returns when it begins. Calls
     /// for the CPUs of a core must come in order of `now`.
     #[inline]

@@ -316,7 +316,7 @@ impl Sim {
     ) -> Part {
         loop {
             self.flush(world, self.shown(lease.clock.get()), effects);
-            let Some(store) = self.stores.in_the_way(cpu, self.model.store_buffer(cpu)) else { return Part::Over };
+            let Some(store) = self.stores.in_the_way(cpu) else { return Part::Over };
             self.await_store(lease, world, &store, effects);
             if !self.is_last(lease.clock.get()) {
                 return Part::Others;

@@ -98,7 +98,7 @@ fn cpus(machine: &Machine, options: &Options) -> Vec<Cpu> {
 impl Sim {
     pub fn new(machine: &Machine, options: Options) -> Sim {
         let model = Model::new(machine, ticks(options.slack));
-        let mut stores = StoreBuffers::new(options.cpus);
+        let mut stores = StoreBuffers::new(options.cpus, machine.core.store_buffer);
         if options.by_hand {
             stores.commit_by_hand();
         }
@@ -282,7 +282,6 @@ impl Sim {
     pub fn set_limit(&mut self, lease: &Lease, urgent: bool) {
         let (busy, change) = self.beside(lease.clock.get());
         lease.beside_busy(busy);
-        self.model.beside_busy(self.cpu as u32, busy);
         self.sibling_changes = change;
         let cpu = &self.cpus[self.cpu];
         let ahead = self.others().min(self.timers.next()).saturating_add(self.slack);

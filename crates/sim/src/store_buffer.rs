@@ -53,6 +53,7 @@ pub struct StoreBuffers {
     buffers: Vec<VecDeque<Store>>,
     /// The oldest store of each CPU that has any: its time, its number, the CPU.
     oldest: BinaryHeap<Reverse<(Ticks, u64, u32)>>,
+    capacity: usize,
     count: u64,
     /// The CPU whose view memory shows.
     shown: u32,
@@ -61,10 +62,12 @@ pub struct StoreBuffers {
 }
 
 impl StoreBuffers {
-    pub fn new(cpus: u32) -> Self {
+    /// Buffers for so many stores each.
+    pub fn new(cpus: u32, capacity: u32) -> Self {
         StoreBuffers {
             buffers: (0..cpus).map(|_| VecDeque::new()).collect(),
             oldest: BinaryHeap::new(),
+            capacity: capacity.max(1) as usize,
             count: 0,
             shown: 0,
             not_before: 0,
@@ -87,7 +90,7 @@ impl StoreBuffers {
     }
 
     /// So many stores of it wait.
-    pub fn waiting(&self, cpu: u32) -> usize {
+    pub(crate) fn waiting(&self, cpu: u32) -> usize {
         self.buffers[cpu as usize].len()
     }
 
@@ -125,11 +128,11 @@ impl StoreBuffers {
         buffer.iter().rev().take_while(|store| store.effect == last).last().copied()
     }
 
-    /// The store that another of this CPU has to wait for, as there is no room for one more among `capacity`.
+    /// The store that another of this CPU has to wait for, as there is no room for one more.
     #[inline]
-    pub fn in_the_way(&self, cpu: u32, capacity: usize) -> Option<Store> {
-        let (buffer, most) = (&self.buffers[cpu as usize], capacity.max(1));
-        let is_full = buffer.len() >= most && buffer.iter().filter(|s| !s.plain).count() >= most;
+    pub fn in_the_way(&self, cpu: u32) -> Option<Store> {
+        let buffer = &self.buffers[cpu as usize];
+        let is_full = buffer.len() >= self.capacity && buffer.iter().filter(|s| !s.plain).count() >= self.capacity;
         if is_full { buffer.front().copied() } else { None }
     }
 

@@ -163,6 +163,7 @@ fn a_skipped_spin_sees_a_store_that_takes_effect_before_its_time() {
         atomic(X),
         atomic(Z),
         plain(X),
+        Compute(200),
         plain(Y),
     ];
     let last = vec![Compute(311), Load(Bytes::word(X))];

@@ -40,17 +40,6 @@ fn stores_to_an_awaited_line_fill_the_store_buffer() {
     assert_eq!(lab.access(0, 0, Kind::Store).done, clock);
 }
 
-/// Hardware threads that run on a core at once have half of the entries each.
-#[test]
-fn siblings_halve_the_store_buffer() {
-    let mut lab = lab(|_| ());
-    lab.model.beside_busy(0, true);
-    let mut store = |word: u64| lab.access(0, 8 * word, Kind::Store).done;
-    assert_eq!([0, 1, 2].map(&mut store), [0, 0, ticks(180)]);
-    lab.model.beside_busy(0, false);
-    assert!((0..4).all(|word| lab.access(0, 4096 + 8 * word, Kind::Store).done == lab.clocks[0]));
-}
-
 /// CPU 4 is the other hardware thread of CPU 0's core.
 #[test]
 fn siblings_take_turns_at_locked_operations() {

@@ -143,24 +143,6 @@ fn a_locked_operation_comes_after_those_of_a_sibling_that_is_behind() {
     assert_eq!((waits(4), waits(1)), (true, false));
 }
 
-#[test]
-fn a_busy_sibling_has_half_of_the_store_buffer() {
-    let stores = |sibling| {
-        let mut bench = Bench::new(&machine());
-        bench.sim.cpus[4].thread = sibling;
-        bench.sim.set_limit(&bench.lease, false);
-        let begun = bench.clock();
-        (0..)
-            .take_while(|line| {
-                bench.does(What::Store, 4096 + 64 * line);
-                bench.clock() == begun
-            })
-            .count()
-    };
-    let all = machine().core.store_buffer as usize;
-    assert_eq!((stores(None), stores(Some(1))), (all, all / 2));
-}
-
 proptest! {
     /// The limit is the first of all that a CPU has to look up for.
     #[test]

@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8))]
     #[test]
     fn each_cpu_sees_what_is_committed_and_its_own_stores(events in prop::collection::vec(event(), 1..60)) {
-        let (mut buffers, mut memory, mut machine) = (StoreBuffers::new(CPUS), Bytes::default(), Machine::default());
+        let (mut buffers, mut memory, mut machine) = (StoreBuffers::new(CPUS, 4), Bytes::default(), Machine::default());
         let (mut running, mut now) = (0, 0);
         for event in events {
             match event {
@@ -158,7 +158,7 @@ proptest! {
 
 #[test]
 fn a_line_that_was_taken_is_asked_for_once_more_and_delays_younger_stores() {
-    let (mut buffers, mut memory) = (StoreBuffers::new(2), Bytes::default());
+    let (mut buffers, mut memory) = (StoreBuffers::new(2, 4), Bytes::default());
     buffers.defer(&mut memory, 0, (0, 8), 1, 10, 0);
     buffers.defer(&mut memory, 0, (8, 8), 2, 12, 0);
     buffers.change_view(&mut memory, 1);
@@ -178,13 +178,13 @@ fn a_line_that_was_taken_is_asked_for_once_more_and_delays_younger_stores() {
 
 #[test]
 fn a_full_buffer_names_its_oldest_store_and_plain_ones_take_no_room() {
-    let (mut buffers, mut memory) = (StoreBuffers::new(1), Bytes::default());
+    let (mut buffers, mut memory) = (StoreBuffers::new(1, 2), Bytes::default());
     buffers.defer(&mut memory, 0, (0, 8), 1, 10, 7);
     buffers.defer_plain(&memory, 0, 8..16, 10, 0);
     buffers.defer_plain(&memory, 0, 8..16, 10, 0);
-    assert_eq!(buffers.in_the_way(0, 2), None);
+    assert_eq!(buffers.in_the_way(0), None);
     buffers.defer(&mut memory, 0, (16, 8), 1, 10, 9);
-    assert_eq!(buffers.in_the_way(0, 2).map(|store| store.pc), Some(7));
+    assert_eq!(buffers.in_the_way(0).map(|store| store.pc), Some(7));
     assert_eq!(buffers.youngest(0).map(|store| store.pc), Some(9));
     assert_eq!(buffers.make_certain(0, 4), 10);
 }
@@ -192,7 +192,7 @@ fn a_full_buffer_names_its_oldest_store_and_plain_ones_take_no_room() {
 /// A plain store that is ready waits for the atomic one before it, and is no atomic store.
 #[test]
 fn a_wait_for_all_stores_is_for_the_one_that_holds_up_the_others() {
-    let (mut buffers, mut memory) = (StoreBuffers::new(1), Bytes::default());
+    let (mut buffers, mut memory) = (StoreBuffers::new(1, 4), Bytes::default());
     buffers.defer(&mut memory, 0, (0, 8), 1, 10, 7);
     buffers.defer(&mut memory, 0, (8, 8), 1, 50, 8);
     buffers.defer_plain(&memory, 0, 16..24, 20, 9);
