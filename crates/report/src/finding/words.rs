@@ -119,11 +119,11 @@ fn many_lines_sentence(point: &Point) -> String {
         .filter(|p| units::share(p.stall, waited) >= MOSTLY_PASSED)
     {
         Some(passed) => format!(
-            "{share} of CPU time waits for cache lines, {} of it for lines of {}{} that nobody else wants: for the latency or \
-             the bandwidth of caches and memory.",
+            "{share} of CPU time waits for cache lines, {} of it for uncontended lines (first touch, read-only or handed over \
+             once) of {}{}: for the latency or the bandwidth of caches and memory.",
             units::about(units::share(passed.stall, waited)),
             passed.object,
-            passed.at.as_ref().map_or(String::new(), |at| format!(", in {at},")),
+            passed.at.as_ref().map_or(String::new(), |at| format!(", in {at}")),
         ),
         None => format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out."),
     }
@@ -259,7 +259,7 @@ fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> Strin
     let more = work_growth(curve, point)
         .map_or(String::new(), |g| format!("the same work takes {}× the CPU time, and ", units::factor(g)));
     format!(
-        "No line or lock stands out: {more}{}{place} grew most, to {} of it.",
+        "No line or lock stands out: {more}the share of {}{place} in CPU time grew most, to {}.",
         function.name,
         units::about(function.self_percent / 100.0)
     )

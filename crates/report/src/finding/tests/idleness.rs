@@ -96,10 +96,10 @@ fn a_barrier_names_the_imbalance() {
     assert!(by_chance.contains("arrive unevenly") && by_chance.contains("To try: meet less often"), "{by_chance}");
     // Most of what they wait passes until all are awake.
     let even = said_of(Meetings { uneven: 99 * 500, ..met });
-    let words = "the longest takes 250 ns more than the average; but they wait 3.00 µs at the barrier, on average.";
+    let words = "needs only 250 ns more than the average between two rounds, but they wait 3.00 µs on average";
     assert!(even.contains(words) && even.contains("To try: meet less often"), "{even}");
     let once = said_of(Meetings { rounds: 1, last_rounds: 1, timed_rounds: 0, uneven: 0, ..met });
-    assert!(once.contains("They meet once, and wait 3.00 µs for the last of 8, on average, thread 5."), "{once}");
+    assert!(once.contains("The 8 threads meet once, and wait 3.00 µs on average; thread 5 arrives last."), "{once}");
 }
 
 /// What makes threads late may be lines that they wait for on their way; the barrier's own word is not.

@@ -88,7 +88,7 @@ fn who_waits_for_a_lock_whose_holder_waits_for_another_waits_for_that_one() {
     run.locks = vec![table, lock("log", LockKind::Mutex, 0x9100, 2_000_000)];
     let text = said(&[timed(1, 1_000_000), run.clone()]);
     assert!(text.contains("25% of thread time waits for the mutex log,"), "{text}");
-    assert!(text.contains("Another 38% waits for table, while the thread that holds that waits for log."), "{text}");
+    assert!(text.contains("Another 38% of thread time waits for table, whose holder waits for log."), "{text}");
     run.locks[0].held_waiting.clear();
     let text = said(&[timed(1, 1_000_000), run]);
     assert!(text.contains("waits for the mutex table,") && !text.contains("Another"), "{text}");

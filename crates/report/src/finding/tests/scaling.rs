@@ -29,7 +29,12 @@ fn work_that_grows_names_its_function() {
     runs[0].functions = vec![function("add", 10, 90.0, 90.0, 0.0), function("sum", 20, 10.0, 10.0, 0.0)];
     runs[1].functions = vec![function("sum", 20, 85.0, 85.0, 0.0), function("add", 10, 15.0, 15.0, 0.0)];
     let text = said(&runs);
-    assert!(text.contains("the same work takes 8.0× the CPU time, and sum (counter.c:20) grew most, to 85%"), "{text}");
+    assert!(
+        text.contains(
+            "the same work takes 8.0× the CPU time, and the share of sum (counter.c:20) in CPU time grew most, to 85%"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

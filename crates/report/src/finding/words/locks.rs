@@ -70,13 +70,13 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
     let (threads, last) = (meetings.threads, meetings.last);
     let words = match shares(worst) {
         Shares::NotKnown => {
-            format!("They meet once, and wait {wait} for the last of {threads}, on average, thread {last}.")
+            format!("The {threads} threads meet once, and wait {wait} on average; thread {last} arrives last.")
         }
         Shares::Even => {
             let longest = time(longest_share(&meetings));
             format!(
-                "Of the {threads} threads' shares of the work, the longest takes {longest} more than the average; but they wait \
-                 {wait} at the barrier, on average."
+                "The slowest of {threads} threads needs only {longest} more than the average between two rounds, but they wait {wait} \
+                 on average: for the barrier's own updates and wake-ups."
             )
         }
         Shares::Uneven { .. } => {
@@ -96,8 +96,8 @@ fn passed_on(lock: &LockGroup, all: u64) -> String {
     let by = lock.passed_on.as_ref().filter(|by| units::share(by.cycles, all) >= SIGNIFICANT);
     by.map_or(String::new(), |by| {
         let (share, lock) = (units::about(units::share(by.cycles, all)), lock.name());
-        let how = if by.by_way * 2 > by.cycles { " in the end" } else { "" };
-        format!(" Another {share} waits for {}, while the thread that holds that waits for {lock}{how}.", by.name)
+        let how = if by.by_way * 2 > by.cycles { ", by way of other locks" } else { "" };
+        format!(" Another {share} of thread time waits for {}, whose holder waits for {lock}{how}.", by.name)
     })
 }
 
