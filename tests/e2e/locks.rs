@@ -255,7 +255,7 @@ fn a_wait_for_a_lock_whose_holder_waits_for_another_is_for_that_one() {
     let report = Simulation::of(&journal).cpus("1,8").args("{cpus} 4000").report();
     let finding = report.0["finding"]["text"].as_str().expect("a finding").to_owned();
     assert!(finding.contains("waits for the mutex journals[0].tail_lock"), "{finding}");
-    assert!(finding.contains("of thread time waits for tables[0].latch, whose holder waits for"), "{finding}");
+    assert!(finding.contains("of it is for tables[0].latch, whose holder waits for"), "{finding}");
     let locks = report.at(8).0["locks"].as_array().expect("locks").clone();
     let of = |name: &str| locks.iter().find(|lock| lock["name"] == name).expect("the lock").clone();
     let (table, journal) = (of("tables[0].latch"), of("journals[0].tail_lock"));

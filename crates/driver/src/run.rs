@@ -21,13 +21,15 @@ use crate::{cpus, program, runtime};
 use anyhow::{Context, Result};
 use child::Launched;
 use corefold_recording::{HostUse, Run};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 pub use options::Options;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::io::IsTerminal;
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Mean cycles between two samples: fine enough for short programs, cheap enough for long ones.
 pub const SAMPLE_PERIOD: u64 = 10_000;
@@ -68,6 +70,7 @@ pub fn run(options: &Options) -> Result<Finished> {
         done: Mutex::new(BTreeMap::new()),
         host: Mutex::new(BTreeMap::new()),
         bar: bar(options.cpus.len()),
+        begun: Instant::now(),
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| all.work()))));
     all.bar.finish_and_clear();
@@ -97,8 +100,15 @@ fn bar(points: usize) -> ProgressBar {
     if points == 1 {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} counts of CPUs, {eta} left");
-    let bar = ProgressBar::new(points as u64).with_style(style.expect("the template is well formed"));
+    let style = ProgressStyle::with_template("simulating {wide_bar} {pos}/{len} counts of CPUs in {elapsed}{left}");
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // Before the first is done nothing is known.
+        if state.pos() > 0 {
+            let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+        }
+    };
+    let style = style.expect("the template is well formed").with_key("left", left);
+    let bar = ProgressBar::new(points as u64).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -113,7 +123,11 @@ struct Points<'a> {
     done: Mutex<BTreeMap<u32, Result<Run>>>,
     host: Mutex<BTreeMap<u32, HostUse>>,
     bar: ProgressBar,
+    begun: Instant,
 }
+
+/// A run that lasts longer tells without a terminal, too, how far it is.
+const LONG: Duration = Duration::from_secs(10);
 
 impl Points<'_> {
     /// What each worker does until nothing is left. The thread that starts a child waits for it: the
@@ -121,8 +135,18 @@ impl Points<'_> {
     fn work(&self) {
         while let Some(cpus) = self.take() {
             let run = self.point(cpus).with_context(|| format!("at {cpus} CPUs"));
-            self.done.lock().expect("no worker panics").insert(cpus, run);
+            let mut done = self.done.lock().expect("no worker panics");
+            done.insert(cpus, run);
             self.bar.inc(1);
+            self.tell(done.len());
+        }
+    }
+
+    /// Where no terminal shows the bar, a line says what is done of a long run.
+    fn tell(&self, done: usize) {
+        let (all, elapsed) = (self.options.cpus.len(), self.begun.elapsed());
+        if done < all && elapsed >= LONG && !std::io::stderr().is_terminal() {
+            eprintln!("corefold: {done} of {all} counts of CPUs simulated in {:#}", HumanDuration(elapsed));
         }
     }
 

@@ -101,9 +101,15 @@ fn of_kind(kind: LockKind, acquisitions: u64, name: &str) -> Option<&'static str
     })
 }
 
+/// Rounds of a barrier that threads hardly meet at.
+const FEW: u64 = 5;
+
 fn of_barrier(lock: &LockGroup) -> &'static str {
+    // They hardly meet as it is, and in so few rounds who is last tells nothing.
+    let few = lock.worst().meetings.is_some_and(|meetings| meetings.rounds < FEW);
     match shares(lock.worst()) {
         Shares::NotKnown | Shares::Uneven { by_chance: false } => EVEN,
+        Shares::Uneven { by_chance: true } if few => EVEN,
         Shares::Even | Shares::Uneven { by_chance: true } => SELDOM,
     }
 }

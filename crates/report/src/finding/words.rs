@@ -4,7 +4,7 @@ mod lines;
 mod locks;
 mod stage;
 
-use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, scales, work_growth};
+use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::locks::before_work;
 use crate::marks::Marks;
@@ -94,7 +94,7 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
         Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
         Cause::Lock(lock) => {
             let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
-            let lines = lines_before(point, lock).filter(|_| lock.kind == LockKind::Barrier);
+            let lines = if lock.kind == LockKind::Barrier { lines_before(point, lock) } else { lines_on(point, lock) };
             let lines =
                 lines.map_or(String::new(), |group| format!(" Besides, {}", within(&lines_sentence(point, &group))));
             format!("{though}{}{alone}{lines}", lock_sentence(point, lock))
@@ -134,6 +134,7 @@ fn idle_sentence(point: &Point) -> String {
     let advice = match serial(point) {
         Some(alone) => capitalized(&alone) + ".",
         None if idle.contains(BEGAN) => Marks::of(point.explained).more_work(),
+        None if idle.contains(SHORT) => "Keep threads for more than one piece of work.".into(),
         None => uneven(&point.explained.run)
             .unwrap_or_else(|| "Look for serial phases, uneven shares of work, sleeps and I/O.".into()),
     };
@@ -143,6 +144,7 @@ fn idle_sentence(point: &Point) -> String {
 /// A thread that is at work for this share of the run, and so many times as long as the others, is why they have nothing to do.
 const WORKS: f64 = 0.5;
 const LONGER: f64 = 2.0;
+const STARTING: f64 = 0.1;
 
 /// The thread that has a larger share of the work than the others.
 fn uneven(run: &RunFacts) -> Option<String> {
@@ -151,7 +153,9 @@ fn uneven(run: &RunFacts) -> Option<String> {
     let longer = units::share(worked.saturating_mul(others), all.saturating_sub(worked));
     // Of a thread that starts a short one for each request, the others are no measure.
     let all_at_once = run.threads <= run.cpus + 1;
-    (all_at_once && units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
+    // Main may do no more than start the others.
+    let starts_them = run.pace.busiest == 0 && units::share(run.pace.begun, run.cycles) >= STARTING;
+    (all_at_once && !starts_them && units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
         format!(
             "Thread {} was at work for {} of the run, {} times as long as the others on average. To try: even out the threads' shares \
              of the work.",
@@ -210,10 +214,16 @@ fn not_running(point: &Point) -> Option<String> {
 /// Where threads were still being created when this share of the run was over, that says why others are missing.
 const CREATING: f64 = 0.3;
 const BEGAN: &str = "threads had begun only after";
+/// More threads than so many per CPU are started for one piece of work each.
+const SHORT_LIVED: u32 = 4;
+const SHORT: &str = "threads one after another";
 
 fn created(run: &RunFacts) -> String {
     if units::share(run.pace.begun, run.cycles) < CREATING {
         return String::new();
+    }
+    if run.threads > run.cpus * SHORT_LIVED {
+        return format!(", as the program starts {} {SHORT}", run.threads);
     }
     let time = |cycles: u64| units::duration(cycles as f64 / run.clock_hz.max(1) as f64);
     format!(

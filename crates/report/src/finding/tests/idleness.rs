@@ -94,6 +94,9 @@ fn a_barrier_names_the_imbalance() {
     };
     let by_chance = said_of(Meetings { last_rounds: 20, ..met });
     assert!(by_chance.contains("arrive unevenly") && by_chance.contains("To try: meet less often"), "{by_chance}");
+    // In two rounds chance tells nothing, and they can hardly meet less often.
+    let twice = said_of(Meetings { rounds: 2, last_rounds: 1, timed_rounds: 2, uneven: 2 * 4000, ..met });
+    assert!(twice.contains("To try: even out the threads' shares of the work."), "{twice}");
     // Most of what they wait passes until all are awake.
     let even = said_of(Meetings { uneven: 99 * 500, ..met });
     let words = "needs only 250 ns more than the average between two rounds, but they wait 3.00 µs on average";

@@ -3,14 +3,15 @@
 use super::stage::serial;
 use crate::curve::Point;
 use crate::finding::cause::SIGNIFICANT;
-use crate::locks::{self, LockGroup, Shares, guards_sleepers, longest_share, mean_wait, shares};
+use crate::locks::{self, LockGroup, PassedOn, Shares, guards_sleepers, longest_share, mean_wait, shares};
 use crate::units;
 use corefold_explain::{LockUse, Place};
 use corefold_recording::LockKind;
 
 pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     let all = point.explained.run.time.total();
-    let share = units::about(units::share(lock.wait_cycles, all));
+    let waited = lock.wait_cycles + indirectly(lock, all).map_or(0, |by| by.cycles);
+    let share = units::about(units::share(waited, all));
     let name = lock.name();
     // A lock without a name is called by the function that waits for it.
     let place = lock.worst().waited_at.as_ref().filter(|p| !name.contains(&p.function));
@@ -32,7 +33,7 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     format!(
         "{share} of thread time waits for the {named}{several}{place}{meaning}{}{}",
         passed_on(lock, all),
-        all_locks(point, lock)
+        all_locks(point, lock, waited)
     )
 }
 
@@ -92,22 +93,25 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
 }
 
 /// The lock that most of those wait for whose wait is for this one in the end.
+fn indirectly<'a>(lock: &'a LockGroup, all: u64) -> Option<&'a PassedOn> {
+    lock.passed_on.as_ref().filter(|by| units::share(by.cycles, all) >= SIGNIFICANT)
+}
+
 fn passed_on(lock: &LockGroup, all: u64) -> String {
-    let by = lock.passed_on.as_ref().filter(|by| units::share(by.cycles, all) >= SIGNIFICANT);
-    by.map_or(String::new(), |by| {
-        let (share, lock) = (units::about(units::share(by.cycles, all)), lock.name());
+    indirectly(lock, all).map_or(String::new(), |by| {
+        let share = units::about(units::share(by.cycles, lock.wait_cycles + by.cycles));
         let how = if by.by_way * 2 > by.cycles { ", by way of other locks" } else { "" };
-        format!(" Another {share} of thread time waits for {}, whose holder waits for {lock}{how}.", by.name)
+        format!(" {share} of it is for {}, whose holder waits for {}{how}.", by.name, lock.name())
     })
 }
 
 /// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
 /// others wait.
-fn all_locks(point: &Point, lock: &LockGroup) -> String {
+fn all_locks(point: &Point, lock: &LockGroup, told: u64) -> String {
     let run = &point.explained.run;
     let groups = locks::groups(point.explained).into_iter().filter(|group| group.blamable > 0);
     let (count, waited) = groups.fold((0, 0), |(count, sum), g| (count + g.locks.len(), sum + g.blamable));
-    if count < 2 || waited < lock.wait_cycles.saturating_mul(3) / 2 {
+    if count < 2 || waited < told.saturating_mul(3) / 2 {
         return String::new();
     }
     format!(" All {count} locks together: {} of thread time.", units::about(units::share(waited, run.time.total())))
