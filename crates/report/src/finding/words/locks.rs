@@ -33,7 +33,7 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
     format!(
         "{share} of thread time waits for the {named}{several}{place}{meaning}{}{}",
         passed_on(lock, all),
-        all_locks(point, lock, waited)
+        all_locks(point, waited)
     )
 }
 
@@ -107,7 +107,7 @@ fn passed_on(lock: &LockGroup, all: u64) -> String {
 
 /// The sum of all locks, where it is much larger than these: a thread that waits for one lock while it holds another makes
 /// others wait.
-fn all_locks(point: &Point, lock: &LockGroup, told: u64) -> String {
+fn all_locks(point: &Point, told: u64) -> String {
     let run = &point.explained.run;
     let groups = locks::groups(point.explained).into_iter().filter(|group| group.blamable > 0);
     let (count, waited) = groups.fold((0, 0), |(count, sum), g| (count + g.locks.len(), sum + g.blamable));
