@@ -293,6 +293,25 @@ fn what_a_holder_waits_for_is_counted_once() {
     assert_eq!(within(&locks("spun"), "outer", "flag").0, 0);
 }
 
+/// Each job wakes 80 threads, of which one has it; the others wait for the mutex, and then again.
+#[test]
+fn threads_that_are_woken_in_vain_are_told() {
+    for (how, in_vain) in [("broadcast", true), ("signal", false)] {
+        let report = Simulation::of(&program("truths/herd.c")).cpus("1,80").args(&format!("{{cpus}} {how}")).report();
+        let finding = report.0["finding"]["text"].as_str().expect("a finding").to_owned();
+        assert_eq!(
+            finding.contains("at the condition variable have began right after a wake-up there"),
+            in_vain,
+            "{finding}"
+        );
+        assert_eq!(
+            finding.contains("To try: wake only threads that can go on: pthread_cond_signal"),
+            in_vain,
+            "{finding}"
+        );
+    }
+}
+
 /// 40 threads, of which one has twenty shares, and none waits for another.
 #[test]
 fn the_thread_with_the_largest_share_is_named() {

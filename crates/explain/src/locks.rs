@@ -5,7 +5,7 @@ use crate::code::Frame;
 use crate::dwarf::cpp_lock::cpp_type;
 use crate::memory::{Found, Memory, Spoken, spot_name};
 use crate::space::Space;
-use crate::types::{LockUse, Storage, base_name, lock_kind_name};
+use crate::types::{Herd, LockUse, Storage, base_name, lock_kind_name};
 use corefold_recording::{Lock, LockKind, Meetings, Run};
 
 /// The locks of a run, those that were waited for longest first.
@@ -50,6 +50,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         held_waiting: lock.held_waiting.clone(),
         waited_at,
         meetings: Some(lock.meetings).filter(|_| kind == LockKind::Barrier),
+        herd: herd(&lock.meetings).filter(|_| kind == LockKind::CondVar),
         made,
         may_be_barrier: used == Some(Used::Either),
     }
@@ -63,6 +64,12 @@ fn pooled(frames: &[Frame]) -> Option<(String, Option<String>)> {
     let own = frames.iter().position(|frame| !frame.is_standard_library())?;
     let called = &frames[own.checked_sub(1)?].function;
     Some((called.clone(), cpp_type(called)))
+}
+
+/// A thundering herd: a wake-up wakes two threads or more on average, and most of them wait again.
+fn herd(meetings: &Meetings) -> Option<Herd> {
+    let Meetings { waits, again, wakes, .. } = *meetings;
+    (wakes > 0 && waits >= wakes.saturating_mul(2) && again.saturating_mul(2) >= waits).then_some(Herd { waits, again })
 }
 
 /// What threads use a condition variable for.

@@ -308,6 +308,14 @@ pub enum Sharing {
     Unknown,
 }
 
+/// Threads that are woken together though few can go on: waits at a condition variable, and those that a thread began as soon as
+/// it had been woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Herd {
+    pub waits: u64,
+    pub again: u64,
+}
+
 /// `false sharing`, as a table has it.
 impl fmt::Display for Sharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -425,6 +433,8 @@ pub struct LockUse {
     pub waited_at: Option<Place>,
     /// Of a barrier, or a condition variable that is used as one (`kind` is then a barrier's).
     pub meetings: Option<Meetings>,
+    /// Of condition variables whose wake-ups mostly wake threads that then wait again at once.
+    pub herd: Option<Herd>,
     /// A barrier that the program made of a condition variable.
     pub made: bool,
     /// A condition variable of two threads that use it as a barrier, or hand something over: nothing recorded tells.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks, brought together by name: a hash table's thousand locks are one row, and one cause.
 use crate::units;
-use corefold_explain::{Explained, LockUse, RunFacts, lock_kind_name, one_name, pattern};
+use corefold_explain::{Explained, Herd, LockUse, RunFacts, lock_kind_name, one_name, pattern};
 use corefold_recording::{LockKind, Meetings};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -253,6 +253,17 @@ fn of_one_waiter(kind: LockKind, run: &RunFacts) -> u64 {
         LockKind::CondVar | LockKind::Barrier | LockKind::Semaphore | LockKind::Futex => run.cycles,
         _ => 0,
     }
+}
+
+/// The condition variable whose wake-ups wake threads that then wait again, if that is why these are waited for: it is among them, or
+/// most acquisitions of the mutex are of threads that it has woken.
+pub fn herd<'a>(explained: &'a Explained, group: &LockGroup) -> Option<(&'a LockUse, Herd)> {
+    let herds = explained.locks.iter().filter_map(|lock| Some((lock, lock.herd?)));
+    let why = |lock: &LockUse, herd: Herd| {
+        let own = group.locks.iter().any(|one| one.address == lock.address);
+        own || group.kind == LockKind::Mutex && herd.again.saturating_mul(2) >= group.acquisitions
+    };
+    herds.filter(|(lock, herd)| why(lock, *herd)).max_by_key(|(_, herd)| herd.again)
 }
 
 /// `RwLock` of `parking_lot RwLock`; `std::barrier` of C++; else empty.

@@ -148,6 +148,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         held_waiting: Vec::new(),
         waited_at: Some(place("push", "queue.c", 18)),
         meetings: None,
+        herd: None,
         made: false,
         may_be_barrier: false,
     }

@@ -4,7 +4,7 @@ use super::cause::{Cause, lock_on, spun_on};
 use crate::curve::Point;
 use crate::fields::{FieldRow, Shared, rows};
 use crate::hot::{Group, Spot, groups};
-use crate::locks::{LockGroup, Shares, rust_type, shares};
+use crate::locks::{LockGroup, Shares, herd, rust_type, shares};
 use corefold_explain::{LockUse, Sharing, pattern};
 use corefold_recording::{AccessKind, CpuSet, LockKind};
 
@@ -23,6 +23,7 @@ const WRITERS: &str = "for writers, hold it for less time or split what it guard
 const UNITS: &str = "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it \
                      is a signal, post sooner";
 const SIGNAL: &str = "notify sooner, pass several items at a time, or wake only who can go on";
+const WAKE_ONE: &str = "wake only threads that can go on: pthread_cond_signal instead of a broadcast, or a condition variable for each kind of waiter";
 const ONCE: &str = "initialise it before the threads need it, or do less in that";
 const SHARDS: &str = "write less often, as a writer takes all shards";
 const CLONES: &str = "fewer clones (pass a reference, or clone once for each thread), or a part for each CPU";
@@ -35,6 +36,7 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
         other => (other, ""),
     };
     let what = match cause {
+        Cause::Lock(lock) if herd(point.explained, lock).is_some() => Some(WAKE_ONE.to_owned()),
         Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
         Cause::Lock(lock) => {

@@ -2,7 +2,7 @@
 //! Locks, and what to try.
 use super::{found, said};
 use crate::sample::*;
-use corefold_explain::LockUse;
+use corefold_explain::{Herd, LockUse};
 use corefold_recording::{AccessKind, LockKind};
 
 #[test]
@@ -92,6 +92,21 @@ fn who_waits_for_a_lock_whose_holder_waits_for_another_waits_for_that_one() {
     run.locks[0].held_waiting.clear();
     let text = said(&[timed(1, 1_000_000), run]);
     assert!(text.contains("waits for the mutex table,") && !text.contains("whose holder"), "{text}");
+}
+
+#[test]
+fn a_herd_is_told_beside_the_mutex_that_it_takes() {
+    let text = |again| {
+        let mut run = spend(timed(8, 1_000_000), 20, 0, 0, 80);
+        let have = lock("have", LockKind::CondVar, 0x9100, 1_000_000);
+        let have = LockUse { herd: Some(Herd { waits: 1_000_000, again }), ..have };
+        run.locks = vec![lock("mu", LockKind::Mutex, 0x9000, 5_000_000), have];
+        said(&[timed(1, 1_000_000), run])
+    };
+    let words = "90% of 1.00M waits at the condition variable have began right after a wake-up there";
+    assert!(text(900_000).contains(words), "{}", text(900_000));
+    assert!(text(900_000).contains("To try: wake only threads that can go on"), "{}", text(900_000));
+    assert!(text(400_000).contains("To try: hold it for less time"), "{}", text(400_000));
 }
 
 #[test]

@@ -25,14 +25,14 @@ pub fn lock_sentence(point: &Point, lock: &LockGroup) -> String {
                         other's output, which comes too slowly; or they meet at a barrier, and one arrives later."
                 .into()
         }
-        LockKind::CondVar if serial(point).is_some() => ".".into(),
+        LockKind::CondVar if serial(point).is_some() || lock.worst().herd.is_some() => ".".into(),
         LockKind::CondVar => ". Either there is too little work, or who signals it is too slow.".into(),
         _ if guards_sleepers(lock.worst()) => counted(lock) + &sleepers(point, lock),
         _ => counted(lock),
     };
     format!(
         "{share} of thread time waits for the {named}{several}{place}{meaning}{}{}",
-        passed_on(lock, all),
+        passed_on(lock, all) + &woken(point, lock),
         all_locks(point, waited)
     )
 }
@@ -90,6 +90,19 @@ fn uneven(point: &Point, lock: &LockGroup) -> String {
         }
     };
     format!(".{made} {words}")
+}
+
+/// Which condition variable wakes threads in vain.
+fn woken(point: &Point, lock: &LockGroup) -> String {
+    locks::herd(point.explained, lock).map_or(String::new(), |(lock, herd)| {
+        let share = units::about(units::share(herd.again, herd.waits));
+        format!(
+            " {share} of {} at the condition variable {} began right after a wake-up there: broadcasts wake threads that \
+             have nothing to do.",
+            units::counts(herd.waits, "wait"),
+            lock.name
+        )
+    })
 }
 
 /// The lock that most of those wait for whose wait is for this one in the end.
