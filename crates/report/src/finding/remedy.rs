@@ -23,6 +23,7 @@ const WRITERS: &str = "for writers, hold it for less time or split what it guard
 const UNITS: &str = "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it \
                      is a signal, post sooner";
 const SIGNAL: &str = "notify sooner, pass several items at a time, or wake only who can go on";
+const ONE_LOCK: &str = "as these locks are handed over for longer than they are held, one lock in place of them";
 const WAKE_ONE: &str = "wake only threads that can go on: pthread_cond_signal instead of a broadcast, or a condition variable for each kind of waiter";
 const ONCE: &str = "initialise it before the threads need it, or do less in that";
 const SHARDS: &str = "write less often, as a writer takes all shards";
@@ -37,6 +38,7 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
     };
     let what = match cause {
         Cause::Lock(lock) if herd(point.explained, lock).is_some() => Some(WAKE_ONE.to_owned()),
+        Cause::Lock(lock) if is_handed_over(point, lock) => Some(format!("{SPLIT}; or, {ONE_LOCK}")),
         Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
         Cause::Lock(lock) => {
@@ -61,6 +63,14 @@ fn with_counts(what: String, lock: &LockUse, on: Option<&Group>) -> String {
         Some(PARTS) => format!("{what}; for what is counted beside it, {PARTS}"),
         _ => what,
     }
+}
+
+/// Most of the wait is for locks whose holders wait for this one, and nobody holds it in more than half of the run: the rest is how
+/// long it takes to pass it on.
+fn is_handed_over(point: &Point, lock: &LockGroup) -> bool {
+    let passed_on = lock.passed_on.as_ref().map_or(0, |by| by.cycles);
+    let known = lock.locks.len() == 1 && lock.hold_cycles > 0;
+    known && passed_on > lock.wait_cycles && lock.hold_cycles < point.explained.run.cycles / 2
 }
 
 fn is_rwlock(lock: &LockUse) -> bool {

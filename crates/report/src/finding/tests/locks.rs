@@ -89,6 +89,11 @@ fn who_waits_for_a_lock_whose_holder_waits_for_another_waits_for_that_one() {
     let text = said(&[timed(1, 1_000_000), run.clone()]);
     assert!(text.contains("62% of thread time waits for the mutex log,"), "{text}");
     assert!(text.contains("60% of it is for table, whose holder waits for log."), "{text}");
+    let merge = "or, as these locks are handed over for longer than they are held, one lock in place of them.";
+    assert!(!text.contains(merge), "{text}");
+    run.locks[1].hold_cycles = 400_000;
+    let text = said(&[timed(1, 1_000_000), run.clone()]);
+    assert!(text.contains(merge), "{text}");
     run.locks[0].held_waiting.clear();
     let text = said(&[timed(1, 1_000_000), run]);
     assert!(text.contains("waits for the mutex table,") && !text.contains("whose holder"), "{text}");
