@@ -4,6 +4,7 @@ pub mod alike;
 pub mod charges;
 pub mod fiber;
 pub mod foreign_stack;
+mod held;
 pub mod lease;
 pub mod look;
 pub mod lookup;

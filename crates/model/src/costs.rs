@@ -23,7 +23,7 @@ pub(crate) struct Costs {
     pub longest: Ticks,
     pub misses: usize,
     pub transfers: usize,
-    pub store_buffer: u32,
+    pub store_buffer: usize,
     /// A core's hardware threads slow each other down.
     pub siblings_share: bool,
     pub forwards_lost: bool,
@@ -91,7 +91,7 @@ impl Costs {
             longest,
             misses: machine.core.misses.max(1) as usize,
             transfers: machine.core.transfers.max(1) as usize,
-            store_buffer: machine.core.store_buffer,
+            store_buffer: machine.core.store_buffer as usize,
             siblings_share,
             forwards_lost: machine.core.forwards_lost,
             l2_bandwidth: Rates::of(machine),

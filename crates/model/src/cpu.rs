@@ -46,9 +46,8 @@ pub(crate) struct Cpu {
     /// What they deliver.
     pages: Pages,
     stores: VecDeque<Store>,
-    /// Entries that the stores take, and how many there are.
+    /// Entries that the stores take.
     entries: u32,
-    capacity: u32,
     last_commit: Ticks,
     /// When the last of the loads is done that were begun so far: stores commit after the loads before them.
     loaded: Ticks,
@@ -88,14 +87,12 @@ pub(crate) enum Forward {
 }
 
 impl Cpu {
-    /// A CPU whose store buffer has so many entries.
-    pub fn new(capacity: u32) -> Self {
+    pub fn new() -> Self {
         Cpu {
             loads: VecDeque::new(),
             pages: Pages::new(),
             stores: VecDeque::new(),
             entries: 0,
-            capacity,
             last_commit: 0,
             loaded: 0,
             outlasts: false,
@@ -315,10 +312,17 @@ impl Cpu {
     }
 
     /// Adds a store to the youngest if that waits for the same line: those between two others must keep their order. Returns
-    /// when the CPU goes on, which with all entries taken is when the oldest is gone, and when the store commits.
-    pub fn merge(&mut self, access: &Access, line: u64, mask: u64, now: Ticks) -> Option<(Ticks, Ticks)> {
+    /// when the CPU goes on, which with all `capacity` entries taken is when the oldest is gone, and when the store commits.
+    pub fn merge(
+        &mut self,
+        access: &Access,
+        line: u64,
+        mask: u64,
+        now: Ticks,
+        capacity: usize,
+    ) -> Option<(Ticks, Ticks)> {
         self.stores.back().filter(|youngest| youngest.line == line)?;
-        let now = self.room(now);
+        let now = self.room(now, capacity);
         let Some(youngest) = self.stores.back_mut() else {
             // Those before it, to the same line, have committed: the line is here.
             return Some((now, self.store(access, line, mask, now)));
@@ -331,8 +335,8 @@ impl Cpu {
     }
 
     /// Makes room for a store; returns when there is.
-    pub fn room(&mut self, now: Ticks) -> Ticks {
-        if self.entries < self.capacity {
+    pub fn room(&mut self, now: Ticks, capacity: usize) -> Ticks {
+        if (self.entries as usize) < capacity {
             return now;
         }
         let Some(oldest) = self.pop_store() else { return now };
@@ -377,7 +381,7 @@ mod tests {
     /// Loads and stores, each so long after the last, that take so long; what is to be retired before each. The clock after
     /// each, and all waits. `stood_still` is what the CPU has waited for before.
     fn run(stood_still: Ticks, accesses: &[(bool, Ticks, Ticks)]) -> (Vec<Ticks>, Vec<Blame>) {
-        let mut cpu = Cpu::new(2);
+        let mut cpu = Cpu::new();
         cpu.stands_still(stood_still);
         let (mut now, mut clocks) = (0, Vec::new());
         for (number, (load, after, takes)) in (1..).zip(accesses) {
@@ -386,7 +390,7 @@ mod tests {
             now = match load {
                 true => cpu.load(&access, number, now, now + takes, ROOM),
                 false => {
-                    let now = cpu.room(now);
+                    let now = cpu.room(now, 2);
                     cpu.store(&access, number, 1, now + takes);
                     now
                 }

@@ -68,7 +68,7 @@ impl Model {
             readers: Readers::new(machine.cores()),
             handed: vec![u64::MAX; HANDED],
             locked_until: alloc::vec![0; machine.cores() as usize],
-            cpus: (0..machine.cpus()).map(|_| Cpu::new(machine.core.store_buffer)).collect(),
+            cpus: (0..machine.cpus()).map(|_| Cpu::new()).collect(),
             draws: Draws::default(),
             requests: 0,
             bus: (0, 0),

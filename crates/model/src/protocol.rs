@@ -256,8 +256,9 @@ impl Model {
     fn behind_others(&mut self, access: &Access, now: Ticks) -> Outcome {
         let (line, mask) = (access.address >> self.line_shift, self.mask(access));
         let cpu = &mut self.cpus[access.cpu as usize];
-        let (done, effect) = cpu.merge(access, line, mask, now).unwrap_or_else(|| {
-            let done = cpu.room(now);
+        let capacity = self.costs.store_buffer;
+        let (done, effect) = cpu.merge(access, line, mask, now, capacity).unwrap_or_else(|| {
+            let done = cpu.room(now, capacity);
             (done, cpu.store(access, line, mask, done))
         });
         Outcome { done, effect, stall: 0, transfer: None, dirtied: false }
@@ -285,7 +286,7 @@ impl Model {
             Kind::Store | Kind::AtomicStore => {
                 let mask = self.mask(access);
                 let cpu = &mut self.cpus[access.cpu as usize];
-                let done = cpu.room(now);
+                let done = cpu.room(now, self.costs.store_buffer);
                 (done, cpu.store(access, line, mask, arrival), 0)
             }
         };
@@ -362,7 +363,7 @@ impl Model {
                 }
             },
             Kind::Store | Kind::AtomicStore => {
-                let (done, effect) = cpu.merge(access, line, mask, now)?;
+                let (done, effect) = cpu.merge(access, line, mask, now, self.costs.store_buffer)?;
                 outcome((done, effect, 0))
             }
             Kind::Rmw => None,

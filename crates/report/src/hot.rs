@@ -5,7 +5,7 @@
 //! lines are one row of the report, with the places that touch them added up.
 use crate::place::in_program;
 use corefold_explain::{
-    Explained, HotLine, ObjectUse, Place, SiteUse, Storage, Uses, Verdict, judge, one_name, pattern, users,
+    Explained, HotLine, ObjectUse, Place, Sharing, SiteUse, Storage, Uses, Verdict, judge, one_name, pattern, users,
 };
 use corefold_recording::{AccessKind, CLASSES, CpuSet};
 use std::collections::{HashMap, HashSet};
@@ -28,6 +28,11 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// Half of the wait or more is for what merely lies beside what other CPUs use.
+    pub fn is_mostly_false(&self) -> bool {
+        matches!(self.verdict.sharing, Sharing::False | Sharing::Both) && self.verdict.false_share >= 0.5
+    }
+
     pub fn hottest(&self) -> &'a HotLine {
         self.lines[0]
     }

@@ -100,19 +100,24 @@ fn spins_are_skipped_at_all() {
     assert_eq!(results, waited(0, &lists).0);
 }
 
+/// CPU 1, which runs, has done two things of its list, and CPU 0 waits.
+fn begun(skips_after: u32, lists: &[Vec<Op>]) -> Lab {
+    let mut lab = Lab::new(Options { step_by_step: skips_after == 0, ..Options::new(2) }, lists);
+    lab.skips_after = skips_after;
+    while lab.results.times[1].len() < 2 {
+        lab.step();
+    }
+    assert_eq!(lab.sim.cpu, 1);
+    lab
+}
+
 /// A store that has its line, and waits behind older ones, takes effect without asking for it: while it does, the waiter has
 /// fetched the line back.
 #[test]
 fn a_skipped_spin_sees_a_store_that_waited_with_its_line() {
     let waits = |skips_after| {
         let lists = [vec![Await(FLAG, 1, 10)], vec![Compute(100), AtomicLoad(FLAG), Compute(20_000)]];
-        let options = Options { step_by_step: skips_after == 0, ..Options::new(2) };
-        let mut lab = Lab::new(options, &lists);
-        lab.skips_after = skips_after;
-        while lab.results.times[1].len() < 2 {
-            lab.step();
-        }
-        assert_eq!(lab.sim.cpu, 1);
+        let mut lab = begun(skips_after, &lists);
         lab.sim.stores.defer(&mut lab.world, 1, (FLAG.address, FLAG.size), 1, 5_000 * 16, 0);
         lab.sim.stores.make_certain(1, 0);
         while lab.step() {}
@@ -176,13 +181,7 @@ fn a_skipped_spin_sees_a_store_that_takes_effect_before_its_time() {
 fn a_skipped_spin_sees_a_store_that_is_carried_out_before_bytes_are_unmapped() {
     let waits = |skips_after| {
         let lists = [vec![Await(FLAG, 1, 10)], vec![Compute(100), AtomicLoad(FLAG), Compute(20_000), Compute(1)]];
-        let options = Options { step_by_step: skips_after == 0, ..Options::new(2) };
-        let mut lab = Lab::new(options, &lists);
-        lab.skips_after = skips_after;
-        while lab.results.times[1].len() < 2 {
-            lab.step();
-        }
-        assert_eq!(lab.sim.cpu, 1);
+        let mut lab = begun(skips_after, &lists);
         lab.sim.stores.defer(&mut lab.world, 1, (FLAG.address, FLAG.size), 1, 50_000 * 16, 0);
         while lab.results.times[1].len() < 3 || lab.sim.cpu != 1 {
             lab.step();

@@ -24,7 +24,7 @@ pub fn acquired(address: u64, kind: LockKind, since: Option<Ticks>, pc: u64) {
                 record.held_since = now;
             }
             record.holders.push(thread);
-            current().holds(address, now);
+            current().held.with(|held| held.takes(address, now));
         }
         if kind == LockKind::Barrier {
             record.meeting.leaves(thread, now);
@@ -120,7 +120,7 @@ pub fn released_at(address: u64, time: Ticks) {
     let thread = running_fiber() as u32;
     current().woken_at.set(0);
     current().woke_at.set(0);
-    current().lets_go(address);
+    current().held.with(|held| held.lets_go(address));
     LOCKS.with(|locks| {
         let Some(record) = locks.records.get_mut(&address).filter(|record| !record.holders.is_empty()) else { return };
         let at = record.holders.iter().position(|h| *h == thread).unwrap_or(0);

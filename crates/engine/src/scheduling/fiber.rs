@@ -13,6 +13,7 @@ use crate::fs_base;
 use crate::hot::{Captured, hot};
 use crate::neutral_stack;
 use crate::registers;
+use crate::scheduling::held::Held;
 use crate::scheduling::look::Spun;
 use crate::scheduling::spin::Spins;
 use crate::state::calls::{Policy, Watched};
@@ -69,8 +70,7 @@ pub struct Fiber {
     pub slept: Carrier<Slept>,
     pub sleeps: Carrier<Slept>,
     pub early: Carrier<Early>,
-    /// Locks that it has taken and not released, in the order that it took them, and when.
-    held: Carrier<Vec<(u64, Ticks)>>,
+    pub held: Carrier<Held>,
     pub watched: Carrier<Watched>,
     /// The base of its stack of return addresses.
     pub frames_base: *mut u64,
@@ -98,9 +98,6 @@ pub struct Fiber {
     pub signals: signals::Own,
     pub cancel: pthread::Cancel,
 }
-
-/// Of more locks than these that a thread holds at once, those that it took first are not known to be held.
-const MOST_HELD: usize = 64;
 
 /// Of a fiber, lines that a switch and a look at memory touch.
 const FIRST_LINES: usize = 7;
@@ -285,31 +282,8 @@ impl Fiber {
         // A spin is noted later than it ended.
         let begin = clock.saturating_sub(ticks);
         self.held.with(|held| {
-            for (at, (lock, taken)) in held.iter().enumerate() {
-                let again = held[..at].iter().any(|(before, _)| before == lock);
-                if *lock != address && *taken <= begin && !again {
-                    LOCKS.with(|locks| locks.waited_within(*lock, thread, address, ticks));
-                }
-            }
-        });
-    }
-
-    /// It has taken the lock at `address` now.
-    pub fn holds(&self, address: u64, now: Ticks) {
-        self.held.with(|held| {
-            // Where other threads release what this one takes.
-            if held.len() == MOST_HELD {
-                held.remove(0);
-            }
-            held.push((address, now));
-        });
-    }
-
-    /// It has released it, if it was the one that held it.
-    pub fn lets_go(&self, address: u64) {
-        self.held.with(|held| {
-            if let Some(at) = held.iter().rposition(|(lock, _)| *lock == address) {
-                held.remove(at);
+            for lock in held.since(begin).filter(|lock| *lock != address) {
+                LOCKS.with(|locks| locks.waited_within(lock, thread, address, ticks));
             }
         });
     }

@@ -7,7 +7,7 @@ use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup, before_work, guards_sleepers};
 use crate::units;
-use corefold_explain::{Function, LockUse, Sharing, pattern};
+use corefold_explain::{Function, LockUse, pattern};
 use corefold_recording::LockKind;
 use std::cmp::Reverse;
 
@@ -98,10 +98,7 @@ pub fn lines_before<'a>(point: &Point<'a>, barrier: &LockGroup) -> Option<Group<
 /// The lines that the lock lies on, if what most of the wait for them is for merely lies beside it: they lengthen each hold.
 pub fn lines_on<'a>(point: &Point<'a>, lock: &LockGroup) -> Option<Group<'a>> {
     let holds = |group: &Group| lock.locks.iter().any(|lock| group.holds(lock.address));
-    let beside = |group: &Group| {
-        matches!(group.verdict.sharing, Sharing::False | Sharing::Both) && group.verdict.false_share >= 0.5
-    };
-    let group = groups(point.explained).into_iter().find(|group| holds(group) && beside(group))?;
+    let group = groups(point.explained).into_iter().find(|group| holds(group) && group.is_mostly_false())?;
     (units::share(group.wait(), cpu_time(point)) >= SIGNIFICANT).then_some(group)
 }
 
