@@ -41,14 +41,33 @@ repeated! {
     locked "lock add qword ptr [{at}], 1; lock xadd [{at}], rcx; xchg [{at}], rcx; lock cmpxchg [{at}], rcx";
     mfence "mfence";
     stores "mov [{at}], rcx";
-    /// Each loads what the last one stored.
-    additions "add qword ptr [{at}], 1";
-    /// As that, by a register and an index.
-    indexed_additions "add qword ptr [{at} + rax * 8 - 8], 1";
-    /// As that, by an address that a core does not recognise while it renames registers.
+    /// Each loads what the last one stored, by an address that a core does not recognise while it renames registers.
     renewed_additions "lea rcx, [{at} - 8]; add qword ptr [rcx + rax * 8], 1";
     /// The load gets what the locked operation before it wrote; the next of these waits for the load.
     reloads "lock add qword ptr [{at}], 1; mov rcx, [{at}]";
+}
+
+/// [`REPEATS`] additions, ten a round of a loop: Zen 3 recognises by the instruction which store a load gets its value from,
+/// and has room for 10 to 15 of them.
+macro_rules! looped {
+    ($($(#[$note:meta])* $name:ident $operand:literal;)*) => {$(
+        $(#[$note])*
+        pub fn $name(at: &mut [u64; 8]) {
+            // SAFETY: changes the first of the words, and a register.
+            unsafe {
+                asm!("2:", ".rept 10", concat!("add qword ptr [", $operand, "], 1"), ".endr", "dec {n}", "jnz 2b",
+                    "/* {one} */", at = in(reg) at.as_mut_ptr(), one = in(reg) 1u64, n = inout(reg) REPEATS / 10 => _,
+                    options(nostack))
+            };
+        }
+    )*};
+}
+
+looped! {
+    /// Each loads what the last one stored.
+    additions "{at}";
+    /// As that, by a register and an index.
+    indexed_additions "{at} + {one} * 8 - 8";
 }
 
 /// Increments of a counter that a store of its own resets after each 32.

@@ -93,7 +93,7 @@ fn written() -> [Figure; 5] {
     let how = "repeated additions to one word of memory, each by a register of its own, less the addition itself";
     [
         figure("core.forward", beyond(asm::renewed_additions), how),
-        figure("core.renamed", beyond(asm::additions), "the same by one register"),
+        figure("core.renamed", beyond(asm::additions), "the same by one register, ten a round of a loop"),
         figure("core.renamed_indexed", beyond(asm::indexed_additions), "the same by a register and an index"),
         figure("core.renamed_twice", beyond(asm::counts), "the same with a second store to the word each 32 rounds"),
         figure(RELOADED, each(ROUNDS, asm::reloads), "with a load of the word that it has just changed"),
