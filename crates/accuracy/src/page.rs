@@ -239,7 +239,7 @@ fn ablation(page: &mut String, results: &Results, suite: &Suite) {
          more without each of the model's mechanisms (`corefold run --without`). Left out are groups that take minutes of the host: a hash\n\
          table, Westmere's counters, and 999 us of work under a lock. With all mechanisms their median error is {:.1} %. A point\n\
          moves if its time changes by more than 5 %. *Lines*: of source that are there for the mechanism alone, without tests. *Time*: the\n\
-         host's for all runs without it, over that with all (none: the host did other work, too). Figures of the AMD host in the\n\
+         host's for all runs without it, over that with all (none: the host did other work, too). Figures of the AMD host (Zen 4) in the\n\
          last column are of a run of the native programs with one calibration, apart from the native table.\n",
         ablation.points,
         published::MOST_OF_SHAPES,
