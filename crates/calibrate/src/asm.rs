@@ -241,3 +241,18 @@ pub fn store_plainly(word: &core::sync::atomic::AtomicU64) {
 pub fn add(word: &core::sync::atomic::AtomicU64) -> u64 {
     word.fetch_add(1, core::sync::atomic::Ordering::SeqCst)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is timed is divided by [`REPEATS`], however it is repeated.
+    #[test]
+    fn additions_to_a_word_are_as_many_as_they_are_taken_for() {
+        for add in [additions, indexed_additions, renewed_additions] {
+            let mut words = [0; 8];
+            add(&mut words);
+            assert_eq!(words, [REPEATS, 0, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+}
