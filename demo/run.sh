@@ -26,9 +26,10 @@ simulate() {
     sed "s/^$1 {cpus}/.\/&/; s/^./  &/" "$place/$1.report"
 }
 
-# Native throughput in million requests per second: the median of a few runs.
+# Native throughput in million requests per second: the median of a few runs, long enough that it does not matter if the threads
+# start on one CPU.
 natively() {
-    for _ in $(seq $repetitions); do "$place/$1.native" "$2" 1000000; done |
+    for _ in $(seq $repetitions); do "$place/$1.native" "$2" 5000000; done |
         cut -d ' ' -f 1 | sort -n | sed -n "$((repetitions / 2 + 1))p"
 }
 
@@ -94,7 +95,7 @@ sources="$fill/examples/cf_fill.c $(echo "$fill"/src/*.c)"
 "$corefold" cc -O2 -g -pthread -I "$fill/include" $sources -o "$place/fill"
 # shellcheck disable=SC2086 # words, on purpose
 gcc -O2 -std=c11 -pthread -I "$fill/include" $sources -o "$place/fill.native"
-"$place/fill.native" 200000 1 | rates > "$place/fill.0"
+"$place/fill.native" 2000000 5 | rates > "$place/fill.0"
 for cpus in 1 8 16; do
     "$corefold" run --cpus "$cpus" -o "$place/fill.rec" -- "$place/fill" 40000 1 2>&1 | rates > "$place/fill.$cpus"
 done
