@@ -9,6 +9,28 @@ const DIFFER: f64 = 1.25;
 pub const WINNERS: f64 = 0.95;
 pub const MEDIAN: f64 = 0.20;
 
+/// Below this factor two designs differ little.
+const LITTLE: f64 = 2.0;
+
+/// Pairs with a simulated winner, and how many of them have the published one.
+#[derive(Debug, Default, PartialEq)]
+pub struct Told {
+    pub pairs: usize,
+    pub right: usize,
+}
+
+impl Told {
+    fn of(all: &[(f64, f64)], differ: std::ops::Range<f64>) -> Told {
+        let told = all.iter().filter(|(_, ours)| factor(*ours, 1.0) > differ.start && factor(*ours, 1.0) < differ.end);
+        let right = told.clone().filter(|pair| agree(pair)).count();
+        Told { pairs: told.count(), right }
+    }
+}
+
+fn agree(&(theirs, ours): &(f64, f64)) -> bool {
+    (theirs > 1.0) == (ours > 1.0)
+}
+
 /// Of all pairs of designs for one job, of one publication, on one machine, with as many threads.
 #[derive(Debug, Default, PartialEq)]
 pub struct Ratios {
@@ -17,16 +39,25 @@ pub struct Ratios {
     pub right: usize,
     /// Of the factors between the two ratios, less 1.
     pub median: f64,
+    /// Pairs that differ in the simulation, which is what a user knows; those of them that differ least.
+    pub told: Told,
+    pub told_little: Told,
 }
 
 impl Ratios {
     /// A native group's programs do different things.
     pub fn of<'a>(groups: impl Iterator<Item = &'a Group>) -> Ratios {
-        let pairs: Vec<(f64, f64)> =
+        let all: Vec<(f64, f64)> =
             groups.filter(|group| group.host().is_none() && !group.one_design).flat_map(pairs).collect();
-        let right = pairs.iter().filter(|(theirs, ours)| (*theirs > 1.0) == (*ours > 1.0)).count();
-        let errors: Vec<f64> = pairs.iter().map(|(theirs, ours)| factor(*ours, *theirs) - 1.0).collect();
-        Ratios { pairs: pairs.len(), right, median: median(&errors).unwrap_or(0.0) }
+        let differ = || all.iter().filter(|(theirs, _)| factor(*theirs, 1.0) > DIFFER);
+        let errors: Vec<f64> = differ().map(|(theirs, ours)| factor(*ours, *theirs) - 1.0).collect();
+        Ratios {
+            pairs: errors.len(),
+            right: differ().filter(|pair| agree(pair)).count(),
+            median: median(&errors).unwrap_or(0.0),
+            told: Told::of(&all, DIFFER..f64::INFINITY),
+            told_little: Told::of(&all, DIFFER..LITTLE),
+        }
     }
 
     pub fn winners_are_reached(&self) -> bool {
@@ -38,14 +69,13 @@ impl Ratios {
     }
 }
 
-/// The published and the simulated ratio of each two points of two curves that count and differ.
+/// The published and the simulated ratio of each two points of two curves that count.
 fn pairs(group: &Group) -> Vec<(f64, f64)> {
     let points: Vec<(usize, &Point)> =
         group.curves.iter().enumerate().flat_map(|(at, curve)| Curve::counted(curve).map(move |p| (at, p))).collect();
     let ratio = |(at, one): (usize, &Point), (other_at, other): (usize, &Point)| {
-        let theirs = one.theirs / other.theirs;
-        let compared = at < other_at && one.threads == other.threads && factor(theirs, 1.0) > DIFFER;
-        compared.then(|| (theirs, one.ours / other.ours))
+        let compared = at < other_at && one.threads == other.threads;
+        compared.then(|| (one.theirs / other.theirs, one.ours / other.ours))
     };
     points.iter().flat_map(|one| points.iter().filter_map(|other| ratio(*one, *other))).collect()
 }
@@ -83,12 +113,20 @@ mod tests {
         // 10 and 12 are alike. With two threads: 1/2 and not 1/4, 1/4 and not 10/9, 1/2 and not 40/9.
         let found = Ratios::of([group("m", &curves)].iter());
         assert_eq!((found.pairs, found.right), (3, 1));
+        // Simulated: 10 and 5, 10 and 40, 40 and 9; 10 and 9 are alike. Factors of 2 or more are no little ones.
+        assert_eq!((found.told.pairs, found.told.right, found.told_little.pairs), (3, 1, 0));
         assert!((found.median - (4.0 * 10.0 / 9.0 - 1.0)).abs() < 1e-9, "{found:?}");
         assert!(!found.winners_are_reached() && !found.median_is_reached());
         let one_design = Group { one_design: true, ..group("m", &curves) };
         assert_eq!(Ratios::of([one_design].iter()).pairs, 0);
         let same: [&[(u32, f64, f64)]; 2] = [&[(1, 10.0, 20.0)], &[(1, 20.0, 40.0)]];
-        assert_eq!(Ratios::of([group("m", &same)].iter()), Ratios { pairs: 1, right: 1, median: 0.0 });
+        let told = Told { pairs: 1, right: 1 };
+        assert_eq!(
+            Ratios::of([group("m", &same)].iter()),
+            Ratios { pairs: 1, right: 1, median: 0.0, told, told_little: Told::default() }
+        );
+        let little: [&[(u32, f64, f64)]; 2] = [&[(1, 10.0, 20.0)], &[(1, 11.0, 30.0)]];
+        assert_eq!(Ratios::of([group("m", &little)].iter()).told_little, Told { pairs: 1, right: 1 });
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct HostArgs {
     /// Number of runs to simulate in parallel [default: one per host core].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
-    /// Cycles by which a CPU may run ahead of the others; 0 simulates them in exact order, and is slower.
+    /// Cycles by which a CPU may run ahead of the others; 0 simulates them in the order of their clocks (but see docs/model.md, Time), and is slower.
     #[arg(long, value_name = "CYCLES", default_value_t = SLACK)]
     pub slack: u64,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The grid as tables, for the terminal and for a page that keeps it.
-use super::cell::{ADAPTIVE, CUT_OFF, Cell, KINDS, LOADS};
+use super::cell::{ADAPTIVE, Cell, KINDS, LOADS};
 use anyhow::{Context, Result};
 use corefold_driver::save::Output;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ fn headroom(cell: &Cell) -> String {
 }
 
 fn ratio(ratio: f64) -> String {
-    if ratio.is_finite() { format!("{ratio:.2}") } else { format!(">{CUT_OFF}") }
+    if ratio.is_finite() { format!("{ratio:.2}") } else { "stopped".into() }
 }
 
 /// A line for each cell.
@@ -116,7 +116,7 @@ mod tests {
     fn a_kind_that_was_cut_off_loses_most() {
         let cells = [cell([Some(1.0), None, Some(2.0), Some(4.0), Some(4.0)])];
         let text = worst(&cells);
-        assert!(text.contains("| percpu | >4 | 80 CPUs, headroom unlimited, add |"), "{text}");
+        assert!(text.contains("| percpu | stopped | 80 CPUs, headroom unlimited, add |"), "{text}");
         assert!(text.contains("| global | 4.00 |"), "{text}");
         assert!(text.contains("in 1 of 1 cells"), "{text}");
     }
@@ -131,7 +131,7 @@ mod tests {
     fn the_adaptive_one_alone_may_end() {
         let text = table(&[cell([None, None, None, None, Some(2.0)])]);
         let row = text.lines().last().expect("a row");
-        assert_eq!(row, "| 80 | unlimited | add | >4 | adaptive | >4 | >4 | >4 | >4 |");
+        assert_eq!(row, "| 80 | unlimited | add | stopped | adaptive | stopped | stopped | stopped | stopped |");
         assert_eq!(parsed(row).expect("a cell").loses(ADAPTIVE), 1.0);
     }
 
@@ -146,7 +146,7 @@ mod tests {
         assert!(text.starts_with("before\n") && text.ends_with("after\n") && !text.contains("old"), "{text}");
         let rows: Vec<&str> = text.lines().filter(|row| place_of(row).is_some()).collect();
         assert!(matches!(rows[..], [a, b] if a.starts_with("| 8 |") && b.contains("| 1.25 | adaptive |")), "{text}");
-        assert!(text.contains("| percpu | >4 | 80 CPUs, headroom unlimited, add |"), "{text}");
+        assert!(text.contains("| percpu | stopped | 80 CPUs, headroom unlimited, add |"), "{text}");
         assert!(text.contains("| global | 8.00 | 8 CPUs, headroom unlimited, add |"), "{text}");
         assert!(text.contains("in 2 of 2 cells"), "{text}");
     }
