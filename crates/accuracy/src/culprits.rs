@@ -346,7 +346,7 @@ mod tests {
         assert!(culprit(&["sum|delta"], "mutex|false sharing", "separate").missing(headline).is_empty());
         let missing = culprit(&["sum", "delta"], "true sharing", "split").missing(headline);
         assert_eq!(missing, ["sum", "true sharing", "fix: split"]);
-        let nothing = headline.replace("would separate the elements", "would not help");
+        let nothing = headline.replace("would separate the elements", "would not separate these uses");
         assert_eq!(culprit(&["delta"], "false sharing", "separate").missing(&nothing), ["fix: separate"]);
     }
 

@@ -87,6 +87,7 @@ fn show(args: &ExploreArgs, found: Searched, to: Json) -> Result<()> {
     let found = Schedules {
         cpus: args.cpus,
         threads: found.plain.threads,
+        by_cpus: args.program.iter().any(|word| word.to_string_lossy().contains("{cpus}")),
         tried: found.tried,
         failures,
         too_slow,

@@ -174,7 +174,7 @@ fn padding(verdict: &Verdict, elements_alone: bool) -> String {
             format!("padding would separate the elements of {written}")
         }
         (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),
-        (Sharing::True, _) => "padding would not help".to_owned(),
+        (Sharing::True, _) => "padding would not separate these uses".to_owned(),
         _ => String::new(),
     }
 }

@@ -137,7 +137,10 @@ fn a_word_that_was_written_once_is_still_read_mostly() {
 fn one_counter_for_all_is_true_sharing() {
     let line = judged(&[("one", Rmw, 0, 0..80, 800, &[(0, 800)]), ("two", AtomicLoad, 0, 0..3, 3, &[(0, 3)])]);
     assert_eq!(line.verdict.sharing, Sharing::True);
-    assert_eq!(line.verdict.sentence, "80 CPUs use `hot.a`, written by some of them; padding would not help");
+    assert_eq!(
+        line.verdict.sentence,
+        "80 CPUs use `hot.a`, written by some of them; padding would not separate these uses"
+    );
     assert_eq!((line.fields[0].readers, line.fields[0].writers), (80, 80));
 }
 
@@ -146,7 +149,7 @@ fn one_writer_and_one_reader_of_the_same_bytes_are_true_sharing() {
     let touches = [("one", AtomicStore, 0, 0..1, 100, &[][..]), ("two", AtomicLoad, 0, 1..2, 100, &[(0, 100)][..])];
     let verdict = judged(&touches).verdict;
     assert_eq!((verdict.sharing, verdict.users), (Sharing::True, 2));
-    assert_eq!(verdict.sentence, "2 CPUs use `hot.a`, written by some of them; padding would not help");
+    assert_eq!(verdict.sentence, "2 CPUs use `hot.a`, written by some of them; padding would not separate these uses");
 }
 
 #[test]

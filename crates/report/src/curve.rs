@@ -54,9 +54,15 @@ impl<'a> Curve<'a> {
         self.points.iter().filter(|p| !p.finished())
     }
 
-    /// The smallest count that finished: what speed-up is relative to.
+    /// The smallest count that finished, and did work that is known: what speed-up is relative to.
     pub fn base(&self) -> Option<&Point<'a>> {
-        self.finished().next()
+        self.finished().find(|p| p.work.is_some()).or_else(|| self.finished().next())
+    }
+
+    /// Counts that visited no progress point, where others did: nothing is known of their work.
+    pub fn without_visits(&self) -> Vec<u32> {
+        let none = |p: &&Point| self.has_throughput() && p.work.is_none();
+        self.finished().filter(none).map(Point::cpus).collect()
     }
 
     /// The largest count that finished.
@@ -106,18 +112,18 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// Progress counts only where every finished run made some: a curve has one unit.
+/// A curve has one unit: progress, if any run made some. Time is none for a run without, as its region of interest may have
+/// begun when the work was done.
 fn basis(runs: &[&Explained], work: Work) -> Basis {
     let mut names: Vec<String> = Vec::new();
-    let mut finished = runs.iter().filter(|r| r.ending.success).peekable();
-    let some = finished.peek().is_some();
+    let mut finished = runs.iter().filter(|r| r.ending.success);
     for progress in runs.iter().flat_map(|r| &r.run.progress) {
         if !names.contains(&progress.name) {
             names.push(progress.name.clone());
         }
     }
     match work {
-        _ if some && finished.all(|r| visits(r) > 0) => Basis::Progress(names),
+        _ if finished.any(|r| visits(r) > 0) => Basis::Progress(names),
         work => pace::basis(runs, work),
     }
 }
@@ -130,7 +136,8 @@ pub fn visits(explained: &Explained) -> u64 {
 fn point<'a>(explained: &'a Explained, basis: &Basis) -> Point<'a> {
     let run = &explained.run;
     let unknown = matches!(basis, Basis::FixedTime { counted: false, .. });
-    let measured = explained.ending.success && run.cycles > 0 && !unknown;
+    let visited = !matches!(basis, Basis::Progress(_)) || visits(explained) > 0;
+    let measured = explained.ending.success && run.cycles > 0 && !unknown && visited;
     let work = match basis {
         Basis::Progress(_) => visits(explained) as f64,
         Basis::TotalWork => 1.0,
@@ -200,12 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_count_without_progress_makes_all_fall_back_on_time() {
-        let runs = [progressing(1, 1000, &[("op", 7)]), timed(2, 500)];
+    fn a_count_without_progress_has_no_speedup() {
+        let runs = [timed(1, 500), progressing(2, 1000, &[("op", 7)]), progressing(4, 1000, &[("op", 14)])];
         let curve = Curve::new(&runs, Work::Total);
-        assert_eq!(curve.basis, Basis::TotalWork);
-        assert_eq!(curve.points[1].speedup, Some(2.0));
-        assert_eq!(curve.points[0].throughput, Some(7.0 / 1e-6), "what was marked is still shown");
+        assert_eq!(curve.points.iter().map(|p| p.speedup).collect::<Vec<_>>(), [None, Some(2.0), Some(4.0)]);
+        assert_eq!((curve.base().map(Point::cpus), curve.without_visits()), (Some(2), vec![1]));
+        assert_eq!(curve.points[0].throughput, None);
+        let without = Curve::new(&runs[..1], Work::Total);
+        assert_eq!((without.basis.clone(), without.without_visits()), (Basis::TotalWork, Vec::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod kind;
 mod remedy;
 mod words;
 
-pub use cause::cpu_time;
+pub use cause::{cpu_time, unrecorded};
 pub use words::how_it_failed;
 
 use crate::accuracy::CodeKind;

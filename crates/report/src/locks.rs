@@ -17,7 +17,7 @@ pub struct LockGroup<'a> {
     pub contended: u64,
     pub wait_cycles: u64,
     pub hold_cycles: u64,
-    /// Cycles waited that say something against them: of all, and of the one that has most. Who waits for a lock while its holder
+    /// Cycles waited that say something against them: of all, and of the one that has most (parkers of one place are one). Who waits for a lock while its holder
     /// waits for another waits for that one.
     pub blamable: u64,
     pub worst_blamable: u64,
@@ -33,9 +33,10 @@ impl<'a> LockGroup<'a> {
     /// `table[0-999].lock`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self.locks.iter().map(|lock| lock.name.as_str()).collect();
-        match names.len() > 1 && names[0].starts_with(ARENA) {
-            true => "malloc arenas".into(),
-            false => one_name(&names),
+        match names.as_slice() {
+            [first, _, ..] if first.starts_with(ARENA) => "malloc arenas".into(),
+            [first, _, ..] if first.starts_with(PARKER) => format!("Parkers of {} threads", names.len()),
+            _ => one_name(&names),
         }
     }
 
@@ -84,9 +85,19 @@ pub struct PassedOn {
 /// Before an arena's number in its name.
 const ARENA: &str = "malloc arena ";
 
-/// What the names of like locks have in common.
-fn common(name: &str) -> Vec<&str> {
-    if name.starts_with(ARENA) { vec![ARENA] } else { pattern(name) }
+/// Before a parker's address in its name.
+const PARKER: &str = "Parker of a thread ";
+
+/// What like locks have in common: their names, but for arenas; and for parkers, of which each thread has its own, where these wait.
+fn common(lock: &LockUse) -> Vec<&str> {
+    match lock.name.as_str() {
+        name if name.starts_with(ARENA) => vec![ARENA],
+        name if name.starts_with(PARKER) => {
+            let place = lock.waited_at.as_ref();
+            vec![PARKER, place.map_or("", |place| &place.function)]
+        }
+        name => pattern(name),
+    }
 }
 
 /// How threads arrive at a barrier.
@@ -135,7 +146,7 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
     let mut index = HashMap::new();
     let mut groups: Vec<LockGroup> = Vec::new();
     for lock in &explained.locks {
-        let at = *index.entry((common(&lock.name), lock.kind as u8)).or_insert(groups.len());
+        let at = *index.entry((common(lock), lock.kind as u8)).or_insert(groups.len());
         if at == groups.len() {
             let (locks, kind) = (Vec::new(), lock.kind);
             groups.push(LockGroup {
@@ -156,7 +167,8 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
     for group in &mut groups {
         let one = of_one_waiter(group.kind, &explained.run);
         group.blamable = group.blamable.saturating_sub(one);
-        group.worst_blamable = group.worst_blamable.saturating_sub(one);
+        let is_one = group.worst().name.starts_with(PARKER);
+        group.worst_blamable = if is_one { group.blamable } else { group.worst_blamable.saturating_sub(one) };
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
     }
     groups.sort_by_key(|group| Reverse(group.wait_cycles));
@@ -322,6 +334,23 @@ mod tests {
         run.locks = vec![one, two];
         let blamed: Vec<u64> = groups(&run).iter().map(|group| group.blamable).collect();
         assert_eq!(blamed, [800 - 400 + 300, 600 - 300 + 400]);
+    }
+
+    /// As in a lock's queue: each waits at its own, and all together for longer than the run takes.
+    #[test]
+    fn parkers_of_threads_that_wait_at_one_place_are_one() {
+        let mut run = run(4);
+        run.run.cycles = 1000;
+        let parker = |i: u64, place| LockUse {
+            waited_at: Some(crate::sample::place(place, "map.rs", 9)),
+            ..lock(&format!("Parker of a thread ({i:#x})"), LockKind::Futex, i, 800)
+        };
+        run.locks = vec![parker(1, "update"), parker(2, "update"), parker(3, "update"), parker(4, "receive")];
+        let groups = groups(&run);
+        assert_eq!(
+            groups.iter().map(|group| (group.name(), group.blamable, group.worst_blamable)).collect::<Vec<_>>(),
+            [("Parkers of 3 threads".into(), 1400, 1400), ("Parker of a thread (0x4)".into(), 0, 0)]
+        );
     }
 
     #[test]

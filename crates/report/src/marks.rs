@@ -22,7 +22,7 @@ impl Marks {
     pub fn more_work(&self) -> String {
         let Marks { begin, end, .. } = self;
         format!(
-            "Give threads more work, or mark the region of interest: {begin} where the work begins, {end} where it ends."
+            "Give threads more work, or mark the region of interest: {begin} where all threads are at work, {end} where it ends."
         )
     }
 }

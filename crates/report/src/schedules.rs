@@ -13,6 +13,8 @@ pub struct Schedules {
     pub cpus: u32,
     /// Of the plain schedule.
     pub threads: u32,
+    /// The program is told the number of CPUs: more of these would make more threads.
+    pub by_cpus: bool,
     /// Seeds that were run.
     pub tried: u64,
     pub failures: Vec<Failure>,
@@ -107,7 +109,7 @@ fn unfinished(seeds: &[u64], within: &str, more: &str) -> String {
 
 fn sum(found: &Schedules) -> String {
     let on = units::counted(found.cpus, "CPU");
-    let narrow = match found.threads > found.cpus {
+    let narrow = match found.threads > found.cpus && !found.by_cpus {
         true => format!(
             "The program has {} threads on {on}: with --cpus {} all of them can run at once.\n",
             found.threads, found.threads
@@ -177,7 +179,8 @@ mod tests {
 
     fn found(failures: Vec<Failure>) -> Schedules {
         let longest = Duration::from_millis(52);
-        Schedules { cpus: 4, threads: 3, tried: 20, failures, too_slow: Vec::new(), too_long: Vec::new(), longest }
+        let (too_slow, too_long) = (Vec::new(), Vec::new());
+        Schedules { cpus: 4, threads: 3, by_cpus: false, tried: 20, failures, too_slow, too_long, longest }
     }
 
     #[test]
@@ -210,6 +213,8 @@ mod tests {
         assert_eq!(text(&found(Vec::new()), &Options::default()), "no failing schedule among 20 on 4 CPUs\n");
         let narrow = Schedules { threads: 9, ..found(Vec::new()) };
         assert!(text(&narrow, &Options::default()).contains("--cpus 9"));
+        let told = Schedules { by_cpus: true, ..narrow };
+        assert!(!text(&told, &Options::default()).contains("--cpus"), "it would have more threads then");
     }
 
     #[test]

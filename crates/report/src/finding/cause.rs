@@ -7,8 +7,8 @@ use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup, before_work, guards_sleepers};
 use crate::units;
-use corefold_explain::{Function, LockUse, pattern};
-use corefold_recording::LockKind;
+use corefold_explain::{Explained, Function, LockUse, pattern};
+use corefold_recording::{LockKind, MOST_LINES};
 use std::cmp::Reverse;
 
 /// A line, object or lock that costs less than this share of the time is not to blame.
@@ -29,6 +29,9 @@ const GROWN: f64 = 0.1;
 const SPUN_ON: f64 = 0.1;
 /// A lock whose wait is this share of its line's cost is reported through the line.
 const LOCK_EXPLAINS_LINE: f64 = 0.5;
+
+/// From this share of CPU time on, lines that are not recorded are the cause if no other is known.
+const MANY: f64 = 1.0 - SCALES;
 
 /// The cause that limits scaling.
 #[derive(Debug)]
@@ -59,6 +62,14 @@ impl Cause<'_> {
     }
 }
 
+/// Cycles waited for lines that are not recorded, where there are more than the recording has room for.
+pub fn unrecorded(explained: &Explained) -> u64 {
+    let lines: u64 = explained.lines.iter().map(|l| l.stall + l.spin).sum();
+    let passed: u64 = explained.passed.iter().map(|p| p.stall).sum();
+    let time = explained.run.time;
+    if explained.lines.len() < MOST_LINES { 0 } else { (time.stall + time.spin).saturating_sub(lines + passed) }
+}
+
 /// Cycles that threads were on a CPU.
 pub fn cpu_time(point: &Point) -> u64 {
     let time = point.explained.run.time;
@@ -78,10 +89,14 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let alone = |l: &LockGroup| Some(l.worst_blamable).filter(|wait| units::share(*wait, all) >= SIGNIFICANT);
     let locks = locks::groups(point.explained).into_iter().filter(|l| units::share(l.blamable, all) >= SIGNIFICANT);
     let leading = locks.filter(|lock| group.as_ref().is_none_or(|group| leads(lock, group)));
-    let lock = leading.max_by_key(|l| (alone(l), l.blamable));
+    // Lines that are not recorded may be the cause, too, and cost more than a lock that is.
+    let others = unrecorded(point.explained);
+    let lock =
+        leading.max_by_key(|l| (alone(l), l.blamable)).filter(|lock| lock.wait_cycles.max(lock.blamable) > others);
     let costliest = match (group, lock) {
         (_, Some(lock)) => Cause::Lock(lock),
         (Some(group), None) => Cause::Lines(Box::new(group)),
+        (None, None) if units::share(others, on_cpu) >= MANY => return Cause::ManyLines,
         (None, None) => return spread_out(curve, point),
     };
     if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }
@@ -177,7 +192,7 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
         return Cause::Idle(None);
     }
     let waited = (time.stall + time.spin).saturating_sub(waited_to_begin(point, |_| true));
-    if units::share(waited, cpu_time(point)) >= 1.0 - SCALES {
+    if units::share(waited, cpu_time(point)) >= MANY {
         return Cause::ManyLines;
     }
     curve.base().and_then(|base| grown(base, point)).map_or(Cause::Nothing, Cause::Function)

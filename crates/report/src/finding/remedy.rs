@@ -3,10 +3,11 @@
 use super::cause::{Cause, lock_on, spun_on};
 use crate::curve::Point;
 use crate::fields::{FieldRow, Shared, rows};
-use crate::hot::{Group, Spot, groups};
+use crate::hot::{Group, Spot, groups, writes};
 use crate::locks::{LockGroup, Shares, herd, rust_type, shares};
-use corefold_explain::{LockUse, Sharing, pattern};
+use corefold_explain::{HotLine, LockUse, Sharing, pattern};
 use corefold_recording::{AccessKind, CpuSet, LockKind};
+use std::collections::HashMap;
 
 const SPLIT: &str = "hold it for less time, take it less often, or split what it guards";
 const SLEPT_FOR: &str =
@@ -15,6 +16,7 @@ const PADDING: &str = "the padding";
 const PARTS: &str = "a part for each CPU, or fewer updates";
 const HAND_OVER: &str = "pass several items at a time";
 const ONE_WRITER: &str = "fewer writes by the one writer, or none where the value stays the same";
+const OWN: &str = "as each is written by one CPU, fewer reads of it on the others, or fewer writes";
 const STORES: &str = "a part for each CPU, or store only when the value changes";
 const READERS: &str = "for readers, a lock that they do not write to (RCU, a sequence count, a lock for each CPU)";
 const SELDOM: &str = "meet less often, with more work between";
@@ -23,6 +25,7 @@ const WRITERS: &str = "for writers, hold it for less time or split what it guard
 const UNITS: &str = "if it guards something, hold it for less time or split that; if it counts resources, more of them; if it \
                      is a signal, post sooner";
 const SIGNAL: &str = "notify sooner, pass several items at a time, or wake only who can go on";
+const PARKED: &str = "if they wait for a lock, hold it for less time or split what it guards; if for a signal, notify sooner, or pass several items at a time";
 const ONE_LOCK: &str = "as these locks are handed over for longer than they are held, one lock in place of them";
 const WAKE_ONE: &str = "wake only threads that can go on: pthread_cond_signal instead of a broadcast, or a condition variable for each kind of waiter";
 const ONCE: &str = "initialise it before the threads need it, or do less in that";
@@ -84,7 +87,8 @@ fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
     let what = match rust_type(lock) {
         // Nobody knows who comes last.
         "Barrier" | "WaitGroup" | "std::barrier" | "std::latch" => return Some(format!("{EVEN}, or {SELDOM}")),
-        "Condvar" | "Notify" | "Parker" | "ThreadParker" => SIGNAL,
+        "Condvar" | "Notify" => SIGNAL,
+        "Parker" | "ThreadParker" => PARKED,
         "Lazy" | "LazyLock" | "Once" | "OnceCell" | "OnceLock" => ONCE,
         "Semaphore" | "std::counting_semaphore" => UNITS,
         "ShardedLock" => SHARDS,
@@ -169,14 +173,30 @@ fn of_fields(group: &Group, chosen: impl Fn(&str) -> bool) -> Option<&'static st
     let mut cpus = CpuSet::default();
     let often = writers.iter().filter(|spot| spot.transfers * RARELY >= most.transfers);
     often.for_each(|spot| cpus.add(&spot.cpus));
+    // Each CPU has its part already.
+    let own =
+        group.lines.len() > 1 && cpus.len() > 1 && group.lines.iter().all(|line| is_of_one_writer(line, &is_written));
     Some(match most.kind {
         AccessKind::Rmw | AccessKind::SplitLock if group.verdict.written.iter().any(|name| is_count(name)) => CLONES,
+        AccessKind::Rmw | AccessKind::SplitLock if own => OWN,
         AccessKind::Rmw | AccessKind::SplitLock => PARTS,
         _ if cpus.len() == 1 => ONE_WRITER,
         // Each word goes between two CPUs, as a message does.
         _ if group.verdict.users_each == 2 || group.verdict.users == 2 => HAND_OVER,
+        _ if own => OWN,
         _ => STORES,
     })
+}
+
+/// Is each of the fields that are chosen written on one CPU only?
+fn is_of_one_writer(line: &HotLine, chosen: &impl Fn(&str) -> bool) -> bool {
+    let mut writers: HashMap<usize, CpuSet> = HashMap::new();
+    for site in line.sites.iter().filter(|site| writes(site.kind)) {
+        if line.fields.get(site.field_index).is_some_and(|field| chosen(&field.name)) {
+            writers.entry(site.field_index).or_default().add(&site.cpus);
+        }
+    }
+    writers.values().all(|cpus| cpus.len() <= 1)
 }
 
 /// Of references, which clones and drops of an `Arc` update.

@@ -4,7 +4,9 @@ mod lines;
 mod locks;
 mod stage;
 
-use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, work_growth};
+use super::cause::{
+    Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, unrecorded, work_growth,
+};
 use crate::curve::{Curve, Point};
 use crate::locks::before_work;
 use crate::marks::Marks;
@@ -91,7 +93,8 @@ fn peak(best: &Point, base: &Point, last: &Point) -> String {
 pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
     let though = if scales(point) && compared(curve, point) && has_threads(point) { "It scales, yet " } else { "" };
     match cause {
-        Cause::Lines(group) => though.to_string() + &lines_sentence(point, group),
+        Cause::Lines(group) if though.is_empty() => lines_sentence(point, group),
+        Cause::Lines(group) => though.to_string() + &within(&lines_sentence(point, group)),
         Cause::Lock(lock) => {
             let alone = serial(point).map_or(String::new(), |alone| format!(" {}.", capitalized(&alone)));
             let lines = if lock.kind == LockKind::Barrier { lines_before(point, lock) } else { lines_on(point, lock) };
@@ -125,7 +128,37 @@ fn many_lines_sentence(point: &Point) -> String {
             passed.object,
             passed.at.as_ref().map_or(String::new(), |at| format!(", in {at}")),
         ),
-        None => format!("{share} of CPU time waits for cache lines, but no single object, line or lock stands out."),
+        None => format!(
+            "{share} of CPU time waits for cache lines{}, but no single object, line or lock stands out{}.",
+            most_waiting(point),
+            not_recorded(point).map_or(String::new(), |share| format!("; {share} waits for lines that {NOT_RECORDED}"))
+        ),
+    }
+}
+
+/// Of lines, if there are more than the recording has room for.
+const NOT_RECORDED: &str = "are not recorded, as only the hottest are";
+
+/// The share of CPU time, if it is significant.
+fn not_recorded(point: &Point) -> Option<String> {
+    let share = units::share(unrecorded(point.explained), cpu_time(point));
+    (share >= SIGNIFICANT).then(|| units::about(share))
+}
+
+/// Where most waiting is in one function, that.
+fn most_waiting(point: &Point) -> String {
+    let time = point.explained.run.time;
+    let waited = |f: &&Function| f.self_time.stall + f.self_time.spin;
+    let most = point.explained.functions.iter().max_by_key(waited);
+    let most = most.filter(|f| units::share(waited(f), time.stall + time.spin) >= 0.5);
+    most.map_or(String::new(), |f| format!(", most of it in {}{}", f.name, place_of(f)))
+}
+
+/// ` (file:line)` of a function.
+fn place_of(function: &Function) -> String {
+    match (&function.file, function.line) {
+        (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
+        _ => String::new(),
     }
 }
 
@@ -262,10 +295,7 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
 }
 
 fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
-    let place = match (&function.file, function.line) {
-        (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
-        _ => String::new(),
-    };
+    let place = place_of(function);
     let more = work_growth(curve, point)
         .map_or(String::new(), |g| format!("the same work takes {}× the CPU time, and ", units::factor(g)));
     format!(

@@ -36,6 +36,7 @@ fn reckoned(curve: &Curve) -> String {
         false if matches!(curve.basis, Basis::FixedTime { .. }) => {
             "no speed-up: how much work was done is not known".into()
         }
+        false if !curve.without_visits().is_empty() => "no speed-up: smaller counts visited no progress point".into(),
         false => "no speed-up: there is no smaller count that finished".into(),
     }
 }

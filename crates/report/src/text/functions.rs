@@ -39,7 +39,7 @@ pub fn section(screen: &Screen, point: &Point) -> String {
     let rest = all.len() - shown.len();
     if rest > 0 {
         let least = if all.get(MOST).is_none_or(|next| next.self_percent < LEAST_PERCENT) {
-            format!(" below {LEAST_PERCENT}%")
+            format!(" below {LEAST_PERCENT}% Overhead")
         } else {
             String::new()
         };

@@ -3,13 +3,13 @@
 use super::screen::{Screen, source};
 use crate::curve::Point;
 use crate::fields::{FieldRow, rows, slots};
-use crate::finding::cpu_time;
+use crate::finding::{cpu_time, unrecorded};
 use crate::hot::{Group, Spot, groups};
 use crate::style::wrap;
 use crate::table::{Align, Table};
 use crate::units;
 use corefold_explain::{Sharing, kind_name, listed};
-use corefold_recording::{CLASS_NAMES, MOST_LINES};
+use corefold_recording::CLASS_NAMES;
 
 /// Objects shown, and places in the code for each.
 const MOST: usize = 5;
@@ -45,12 +45,9 @@ pub fn section(screen: &Screen, point: &Point) -> String {
 /// What share of all waiting the recorded lines account for, where there may be many more.
 fn told(point: &Point) -> Option<f64> {
     const NEARLY_ALL: f64 = 0.8;
-    let explained = point.explained;
-    let lines: u64 = explained.lines.iter().map(|l| l.stall + l.spin).sum();
-    let passed: u64 = explained.passed.iter().map(|p| p.stall).sum();
-    let time = explained.run.time;
-    let share = units::share(lines + passed, time.stall + time.spin);
-    (explained.lines.len() >= MOST_LINES && share < NEARLY_ALL).then_some(share)
+    let time = point.explained.run.time;
+    let share = 1.0 - units::share(unrecorded(point.explained), time.stall + time.spin);
+    (share < NEARLY_ALL).then_some(share)
 }
 
 fn entry(screen: &Screen, point: &Point, number: usize, group: &Group) -> String {
@@ -169,13 +166,24 @@ fn spots(screen: &Screen, group: &Group) -> String {
     if group.sites.is_empty() { String::new() } else { table.print(screen.width(), screen.style) }
 }
 
+/// A cell is cut at its left, where names begin: of long ones the first, and how many more.
+fn cell(names: &[String]) -> String {
+    const ROOM: usize = 40;
+    match names {
+        [first, rest @ ..] if !rest.is_empty() && listed(names).chars().count() > ROOM => {
+            format!("{first} +{}", rest.len())
+        }
+        _ => listed(names),
+    }
+}
+
 fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {
     vec![
         units::about(units::share(spot.wait(), group.wait())),
         units::count(spot.transfers as f64),
         spot.cpus.len().to_string(),
         kind_name(spot.kind).into(),
-        listed(&spot.field_names()),
+        cell(&spot.field_names()),
         spot.place.function.clone(),
         source(spot.place.file.as_deref(), spot.place.line),
     ]

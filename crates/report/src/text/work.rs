@@ -32,8 +32,22 @@ pub fn note(curve: &Curve) -> Option<String> {
             Some(format!("Note: the program runs for a fixed time: {why}. {then}"))
         }
         Basis::TotalWork => grown(curve).or_else(|| impossible(curve)),
-        _ => None,
+        Basis::Progress(_) => unvisited(curve),
+        Basis::WorkPerCpu => None,
     }
+}
+
+/// Counts whose region of interest has no visit of a progress point.
+fn unvisited(curve: &Curve) -> Option<String> {
+    let none = curve.without_visits();
+    let (last, many) = (none.last()?, none.len() > 1);
+    let counts: Vec<String> = none.iter().map(u32::to_string).collect();
+    Some(format!(
+        "Note: at {} no progress point was visited, so {} no speed-up. If main marks where the region of interest begins, the other \
+         threads may have done their work by then: mark it in one of these, behind a barrier.",
+        if many { format!("{} CPUs", corefold_explain::listed(&counts)) } else { units::counted(*last, "CPU") },
+        if many { "these counts have" } else { "this count has" },
+    ))
 }
 
 /// `thread 0 sleeps 600 µs, at main (bench.c:30)`.

@@ -2,8 +2,8 @@
 //! Lines that are waited for, and who writes what on them.
 use super::{found, said, with_line};
 use crate::sample::*;
-use corefold_explain::{Beside, Explained, FieldUse, Neighbours, PassedUse, SiteUse, judge};
-use corefold_recording::{AccessKind, CLASSES, LockKind};
+use corefold_explain::{Beside, Explained, FieldUse, HotLine, Neighbours, PassedUse, SiteUse, judge};
+use corefold_recording::{AccessKind, CLASSES, LockKind, MOST_LINES};
 
 #[test]
 fn a_line_is_named_from_five_percent_on() {
@@ -93,7 +93,8 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.b from"), "{text}");
     let text = said(&pair(AccessKind::Rmw, ["pair.a", "pair.b"]));
     assert!(
-        text.contains("True sharing: ") && text.contains("padding would not help. To try: a part for each CPU,"),
+        text.contains("True sharing: ")
+            && text.contains("padding would not separate these uses. To try: a part for each CPU,"),
         "{text}"
     );
 }
@@ -216,5 +217,46 @@ fn what_to_try_depends_on_who_writes() {
     // False sharing: the verdict says what would separate the fields.
     assert_eq!(remedy(&pair(AccessKind::Rmw, ["pair.b", "pair.a"])), "");
     assert!(remedy(&pair(AccessKind::Rmw, ["pair.a", "pair.b"])).contains("a part for each CPU, or fewer"));
-    assert!(remedy(&pair(AccessKind::Write, ["pair.a", "pair.b"])).contains("store only when the value changes"));
+    let shared = pair(AccessKind::Write, ["pair.a", "pair.b"]);
+    assert!(remedy(&shared).contains("store only when the value changes"));
+    // Of two such objects, each written on one CPU only.
+    let mut own = shared;
+    let lines = &mut own[1].lines;
+    lines.push(HotLine { address: lines[0].address + 0x1000, ..lines[0].clone() });
+    let mut both = own.clone();
+    both[1].lines.iter_mut().flat_map(|line| &mut line.sites).for_each(|site| site.cpus = (0..4).collect());
+    assert!(remedy(&both).contains("store only when the value changes"), "{}", remedy(&both));
+    for (cpu, line) in own[1].lines.iter_mut().enumerate() {
+        line.sites.iter_mut().for_each(|site| site.cpus = std::iter::once(cpu as u32).collect());
+    }
+    assert!(remedy(&own).contains("fewer reads of it on the others"), "{}", remedy(&own));
+}
+
+/// The recording has room for the hottest lines only: the others may all be the same object's.
+#[test]
+fn lines_that_are_not_recorded_come_before_a_lock_that_costs_less() {
+    let recorded = |lines: u64, locks: u64| {
+        let mut runs = with_line(0);
+        let whole = runs[1].run.time.total();
+        let each = whole / 100 * lines / MOST_LINES as u64;
+        runs[1].lines = (0..MOST_LINES as u64).map(|i| hot_line(0x1000 + i * 64, "table (t.c:1)", each)).collect();
+        runs[1].locks = vec![lock("done", LockKind::Mutex, 0x10, whole / 100 * locks)];
+        runs
+    };
+    // 60 % of the time is spent stalled.
+    let text = said(&recorded(20, 30));
+    assert!(
+        text.contains("At least 20% of CPU time waits for 1024 cache lines of table (t.c:1) (40% for lines"),
+        "{text}"
+    );
+    let mut few = recorded(2, 30);
+    few[1].functions = vec![function("try_lock", 7, 90.0, 90.0, 60.0)];
+    few[1].functions[0].self_time.stall = few[1].run.time.stall / 2;
+    let text = said(&few);
+    assert!(text.contains("60% of CPU time waits for cache lines, most of it in try_lock ("), "{text}");
+    assert!(text.contains("no single object, line or lock stands out; 58% waits for lines that are not"), "{text}");
+    assert!(said(&recorded(20, 45)).contains("45% of thread time waits for the mutex done"));
+    let mut all = recorded(20, 30);
+    all[1].lines.pop();
+    assert!(said(&all).contains("30% of thread time waits for the mutex done"), "all are recorded");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sentences on lines: who takes them from whom, and what would separate what lies on them.
 use super::locks::taken;
+use super::{NOT_RECORDED, not_recorded};
 use crate::curve::Point;
 use crate::finding::cause::{cpu_time, lock_on};
 use crate::hot::{Group, Spot, by_field};
@@ -11,6 +12,10 @@ use corefold_recording::LockKind;
 pub fn lines_sentence(point: &Point, group: &Group) -> String {
     let hottest = group.hottest();
     let share = units::about(units::share(group.wait(), cpu_time(point)));
+    let (at_least, besides) = match not_recorded(point) {
+        Some(others) => ("At least ", format!(" ({others} for lines that {NOT_RECORDED})")),
+        None => ("", String::new()),
+    };
     let lines = match group.lines.len() {
         1 => "one cache line".into(),
         n => format!("{n} cache lines"),
@@ -20,7 +25,11 @@ pub fn lines_sentence(point: &Point, group: &Group) -> String {
         object => object.into(),
     };
     let lock = lock_on(point, group).map_or(String::new(), is_a_lock);
-    format!("{share} of CPU time waits for {lines} of {object}{}.{lock}{}", waited_for(group), sharing(group))
+    format!(
+        "{at_least}{share} of CPU time waits for {lines} of {object}{besides}{}.{lock}{}",
+        waited_for(group),
+        sharing(group)
+    )
 }
 
 /// What the field is, where it is a lock that is mostly free.
