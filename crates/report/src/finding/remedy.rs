@@ -190,13 +190,11 @@ fn of_fields(group: &Group, chosen: impl Fn(&str) -> bool) -> Option<&'static st
 
 /// Is each of the fields that are chosen written on one CPU only?
 fn is_of_one_writer(line: &HotLine, chosen: &impl Fn(&str) -> bool) -> bool {
-    let mut writers: HashMap<usize, CpuSet> = HashMap::new();
-    for site in line.sites.iter().filter(|site| writes(site.kind)) {
-        if line.fields.get(site.field_index).is_some_and(|field| chosen(&field.name)) {
-            writers.entry(site.field_index).or_default().add(&site.cpus);
-        }
+    let mut writers: HashMap<&str, CpuSet> = HashMap::new();
+    for site in line.sites.iter().filter(|site| writes(site.kind) && chosen(&site.field)) {
+        writers.entry(&site.field).or_default().add(&site.cpus);
     }
-    writers.values().all(|cpus| cpus.len() <= 1)
+    writers.values().all(|cpus| cpus.len() == 1)
 }
 
 /// Of references, which clones and drops of an `Arc` update.
