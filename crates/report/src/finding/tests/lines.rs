@@ -219,10 +219,11 @@ fn what_to_try_depends_on_who_writes() {
     assert!(remedy(&pair(AccessKind::Rmw, ["pair.a", "pair.b"])).contains("a part for each CPU, or fewer"));
     let shared = pair(AccessKind::Write, ["pair.a", "pair.b"]);
     assert!(remedy(&shared).contains("store only when the value changes"));
-    // Of two such objects, each written on one CPU only.
+    // Of four such objects, each written on one CPU only.
     let mut own = shared;
     let lines = &mut own[1].lines;
-    lines.push(HotLine { address: lines[0].address + 0x1000, ..lines[0].clone() });
+    let first = lines[0].clone();
+    lines.extend((1..4).map(|i| HotLine { address: 0x1000 * (i + 1), ..first.clone() }));
     let mut both = own.clone();
     both[1].lines.iter_mut().flat_map(|line| &mut line.sites).for_each(|site| site.cpus = (0..4).collect());
     assert!(remedy(&both).contains("store only when the value changes"), "{}", remedy(&both));
