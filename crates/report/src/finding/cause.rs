@@ -96,7 +96,7 @@ pub fn cause<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     let costliest = match (group, lock) {
         (_, Some(lock)) => Cause::Lock(lock),
         (Some(group), None) => Cause::Lines(Box::new(group)),
-        (None, None) if units::share(others, on_cpu) >= MANY => return Cause::ManyLines,
+        (None, None) if units::share(others, on_cpu) >= MANY && !scales(point) => return Cause::ManyLines,
         (None, None) => return spread_out(curve, point),
     };
     if mostly_idle(point, &costliest) { Cause::Idle(Some(Box::new(costliest))) } else { costliest }

@@ -256,6 +256,8 @@ fn lines_that_are_not_recorded_come_before_a_lock_that_costs_less() {
     let text = said(&few);
     assert!(text.contains("60% of CPU time waits for cache lines, most of it in try_lock ("), "{text}");
     assert!(text.contains("no single object, line or lock stands out; 58% waits for lines that are not"), "{text}");
+    few[0].run.cycles *= 8;
+    assert!(!said(&few).contains("waits for cache lines"), "it scales");
     assert!(said(&recorded(20, 45)).contains("45% of thread time waits for the mutex done"));
     let mut all = recorded(20, 30);
     all[1].lines.pop();
