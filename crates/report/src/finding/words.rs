@@ -3,10 +3,9 @@
 mod lines;
 mod locks;
 mod stage;
+mod unrecorded;
 
-use super::cause::{
-    Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, unrecorded, work_growth,
-};
+use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, work_growth};
 use crate::curve::{Curve, Point};
 use crate::locks::before_work;
 use crate::marks::Marks;
@@ -16,6 +15,7 @@ use corefold_recording::LockKind;
 use lines::lines_sentence;
 use locks::lock_sentence;
 use stage::serial;
+use unrecorded::{NOT_RECORDED, not_recorded};
 
 pub fn failure(curve: &Curve) -> String {
     let Some(largest) = curve.failed().next_back() else {
@@ -134,15 +134,6 @@ fn many_lines_sentence(point: &Point) -> String {
             not_recorded(point).map_or(String::new(), |share| format!("; {share} waits for lines that {NOT_RECORDED}"))
         ),
     }
-}
-
-/// Of lines, if there are more than the recording has room for.
-const NOT_RECORDED: &str = "are not recorded, as only the hottest are";
-
-/// The share of CPU time, if it is significant.
-fn not_recorded(point: &Point) -> Option<String> {
-    let share = units::share(unrecorded(point.explained), cpu_time(point));
-    (share >= SIGNIFICANT).then(|| units::about(share))
 }
 
 /// Where most waiting is in one function, that.

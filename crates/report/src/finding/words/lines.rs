@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sentences on lines: who takes them from whom, and what would separate what lies on them.
 use super::locks::taken;
-use super::{NOT_RECORDED, not_recorded};
+use super::unrecorded::{NOT_RECORDED, not_recorded};
 use crate::curve::Point;
 use crate::finding::cause::{cpu_time, lock_on};
 use crate::hot::{Group, Spot, by_field};
