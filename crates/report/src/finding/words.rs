@@ -282,7 +282,7 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
         Cause::Lock(lock) => lock_sentence(point, lock),
         other => cause(curve, point, other),
     };
-    format!("{idle} Besides, {second}")
+    format!("{idle} Besides, {}", within(&second))
 }
 
 fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
