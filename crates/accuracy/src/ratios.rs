@@ -12,7 +12,7 @@ pub const MEDIAN: f64 = 0.20;
 /// Below this factor two designs differ little.
 const LITTLE: f64 = 2.0;
 
-/// Pairs with a simulated winner, and how many of them have the published one.
+/// Pairs of a kind, and how many of them have the published winner.
 #[derive(Debug, Default, PartialEq)]
 pub struct Told {
     pub pairs: usize,
@@ -20,15 +20,12 @@ pub struct Told {
 }
 
 impl Told {
-    fn of(all: &[(f64, f64)], differ: std::ops::Range<f64>) -> Told {
-        let told = all.iter().filter(|(_, ours)| factor(*ours, 1.0) > differ.start && factor(*ours, 1.0) < differ.end);
-        let right = told.clone().filter(|pair| agree(pair)).count();
-        Told { pairs: told.count(), right }
+    fn of<'a>(pairs: impl Iterator<Item = &'a (f64, f64)>) -> Told {
+        pairs.fold(Told::default(), |told, &(theirs, ours)| Told {
+            pairs: told.pairs + 1,
+            right: told.right + usize::from((theirs > 1.0) == (ours > 1.0)),
+        })
     }
-}
-
-fn agree(&(theirs, ours): &(f64, f64)) -> bool {
-    (theirs > 1.0) == (ours > 1.0)
 }
 
 /// Of all pairs of designs for one job, of one publication, on one machine, with as many threads.
@@ -51,12 +48,14 @@ impl Ratios {
             groups.filter(|group| group.host().is_none() && !group.one_design).flat_map(pairs).collect();
         let differ = || all.iter().filter(|(theirs, _)| factor(*theirs, 1.0) > DIFFER);
         let errors: Vec<f64> = differ().map(|(theirs, ours)| factor(*ours, *theirs) - 1.0).collect();
+        let told = || all.iter().filter(|(_, ours)| factor(*ours, 1.0) > DIFFER);
+        let Told { pairs, right } = Told::of(differ());
         Ratios {
-            pairs: errors.len(),
-            right: differ().filter(|pair| agree(pair)).count(),
+            pairs,
+            right,
             median: median(&errors).unwrap_or(0.0),
-            told: Told::of(&all, DIFFER..f64::INFINITY),
-            told_little: Told::of(&all, DIFFER..LITTLE),
+            told: Told::of(told()),
+            told_little: Told::of(told().filter(|(_, ours)| factor(*ours, 1.0) < LITTLE)),
         }
     }
 

@@ -61,7 +61,7 @@ impl<'a> Curve<'a> {
 
     /// Counts that visited no progress point, where others did: nothing is known of their work.
     pub fn without_visits(&self) -> Vec<u32> {
-        let none = |p: &&Point| self.has_throughput() && p.work.is_none();
+        let none = |p: &&Point| self.has_throughput() && visits(p.explained) == 0;
         self.finished().filter(none).map(Point::cpus).collect()
     }
 

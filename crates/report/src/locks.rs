@@ -17,8 +17,8 @@ pub struct LockGroup<'a> {
     pub contended: u64,
     pub wait_cycles: u64,
     pub hold_cycles: u64,
-    /// Cycles waited that say something against them: of all, and of the one that has most (parkers of one place are one). Who waits for a lock while its holder
-    /// waits for another waits for that one.
+    /// Cycles waited that say something against them: of all, and of the one that has most (parkers of one place are one). Who
+    /// waits for a lock while its holder waits for another waits for that one.
     pub blamable: u64,
     pub worst_blamable: u64,
     /// Of `blamable`, the most that threads waited for another lock, or those of another name.

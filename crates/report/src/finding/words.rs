@@ -10,7 +10,7 @@ use crate::curve::{Curve, Point};
 use crate::locks::before_work;
 use crate::marks::Marks;
 use crate::units;
-use corefold_explain::{Function, MOSTLY_PASSED, RunFacts};
+use corefold_explain::{Function, MOSTLY_PASSED, Place, RunFacts};
 use corefold_recording::LockKind;
 use lines::lines_sentence;
 use locks::lock_sentence;
@@ -142,15 +142,11 @@ fn most_waiting(point: &Point) -> String {
     let waited = |f: &&Function| f.self_time.stall + f.self_time.spin;
     let most = point.explained.functions.iter().max_by_key(waited);
     let most = most.filter(|f| units::share(waited(f), time.stall + time.spin) >= 0.5);
-    most.map_or(String::new(), |f| format!(", most of it in {}{}", f.name, place_of(f)))
+    most.map_or(String::new(), |f| format!(", most of it in {}", place_of(f)))
 }
 
-/// ` (file:line)` of a function.
-fn place_of(function: &Function) -> String {
-    match (&function.file, function.line) {
-        (Some(file), Some(line)) => format!(" ({}:{line})", corefold_explain::base_name(file)),
-        _ => String::new(),
-    }
+fn place_of(function: &Function) -> Place {
+    Place { function: function.name.clone(), file: function.file.clone(), line: function.line }
 }
 
 fn idle_sentence(point: &Point) -> String {
@@ -286,12 +282,11 @@ fn idle_before(curve: &Curve, point: &Point, second: &Cause) -> String {
 }
 
 fn function_sentence(curve: &Curve, point: &Point, function: &Function) -> String {
-    let place = place_of(function);
     let more = work_growth(curve, point)
         .map_or(String::new(), |g| format!("the same work takes {}× the CPU time, and ", units::factor(g)));
     format!(
-        "No line or lock stands out: {more}the share of {}{place} in CPU time grew most, to {}.",
-        function.name,
+        "No line or lock stands out: {more}the share of {} in CPU time grew most, to {}.",
+        place_of(function),
         units::about(function.self_percent / 100.0)
     )
 }

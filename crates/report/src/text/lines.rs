@@ -188,3 +188,17 @@ fn spot_row(spot: &Spot, group: &Group) -> Vec<String> {
         source(spot.place.file.as_deref(), spot.place.line),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_list_the_first_is_told_to_its_end() {
+        let names = |names: &[&str]| cell(&names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+        assert_eq!(names(&["pair.a", "pair.b"]), "pair.a and pair.b");
+        let [oldest, newest] = ["ArcInner<Queue<u64>>.data.oldest", "ArcInner<Queue<u64>>.data.newest"];
+        assert_eq!(names(&[oldest, newest]), format!("{oldest} +1"));
+        assert_eq!(names(&[oldest]), oldest);
+    }
+}

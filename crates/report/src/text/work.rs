@@ -99,3 +99,22 @@ fn grown(curve: &Curve) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Work;
+    use crate::sample::{progressing, timed};
+
+    #[test]
+    fn counts_without_visits_are_told() {
+        let said = |alone: &[u32]| {
+            let mut runs: Vec<_> = alone.iter().map(|cpus| timed(*cpus, 500)).collect();
+            runs.push(progressing(80, 1000, &[("op", 7)]));
+            note(&Curve::new(&runs, Work::Total)).unwrap_or_default()
+        };
+        assert!(said(&[1]).starts_with("Note: at 1 CPU no progress point was visited, so this count has no speed-up."));
+        assert!(said(&[1, 2]).starts_with("Note: at 1 and 2 CPUs no progress point was visited, so these counts have"));
+        assert_eq!(said(&[]), "");
+    }
+}
