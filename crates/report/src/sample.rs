@@ -76,6 +76,7 @@ pub fn place(function: &str, file: &str, line: u32) -> Place {
     Place { function: function.into(), file: Some(format!("/src/bench/{file}")), line: Some(line) }
 }
 
+/// With its own and its whole share of the time in percent; `waiting` is the part of its own time, 0 to 1, that is stalled.
 pub fn function(name: &str, line: u32, own: f64, total: f64, waiting: f64) -> Function {
     let stall = (own * waiting * 1000.0) as u64;
     Function {

@@ -251,7 +251,7 @@ fn lines_that_are_not_recorded_come_before_a_lock_that_costs_less() {
         "{text}"
     );
     let mut few = recorded(2, 30);
-    few[1].functions = vec![function("try_lock", 7, 90.0, 90.0, 60.0)];
+    few[1].functions = vec![function("try_lock", 7, 90.0, 90.0, 0.6)];
     few[1].functions[0].self_time.stall = few[1].run.time.stall / 2;
     let text = said(&few);
     assert!(text.contains("60% of CPU time waits for cache lines, most of it in try_lock ("), "{text}");
