@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who disturbs whom on a cache line, and what is a spin: as recorded, of real runs.
-use crate::harness::{Line, Report, Simulation, program};
+use crate::harness::{Compiler, Line, Report, Simulation, program};
 use serde_json::Value;
 
 fn shared(cpus: &str, how: &str) -> Report {
@@ -159,6 +159,24 @@ fn a_reader_that_takes_the_lines_from_their_writers_is_named() {
     let said = text(&report);
     assert!(said.contains("count (neighbours.c:") && said.contains("which add_up (neighbours.c:"), "{said}");
     assert!(said.contains("reads on other CPUs; each is used by at most 2 CPUs"), "{said}");
+}
+
+/// A store to a bit-field reads the word as well, which gcc's hook does not say.
+#[test]
+fn bit_fields_share_lines_as_words_that_masks_change() {
+    let compiled = Compiler::installed().map(|compiler| (compiler, "-O2")).chain([(Compiler::Gcc, "-O0")]);
+    for (compiler, level) in compiled {
+        let program = compiler.program("truths/bit_fields.c", &[level]);
+        let of = |how: &str| Simulation::of(&program).cpus("8").args(&format!("{{cpus}} 2000 {how}")).report();
+        let [fields, masks] = ["fields", "masks"].map(of);
+        let ratio = fields.at(8).cycles() as f64 / masks.at(8).cycles() as f64;
+        assert!((0.9..1.1).contains(&ratio), "{compiler:?} {level}: {ratio}");
+        let said = text(&fields);
+        assert!(said.contains("separate the elements"), "{compiler:?} {level}: {said}");
+        let line = line(&fields, 8, "status (");
+        let kinds: Vec<_> = line.sites().iter().map(|site| &site["kind"]).collect();
+        assert!(kinds.contains(&&"read".into()) && kinds.contains(&&"write".into()), "{compiler:?} {level}: {kinds:?}");
+    }
 }
 
 /// The wait for such a store is for the lock's, whose line others have taken.

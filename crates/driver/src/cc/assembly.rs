@@ -7,7 +7,7 @@
 //! address that the hook's own return address would have been: all that is known of the place hangs on
 //! it. The runtime's `hot` module and the block decoder know these very sequences.
 use super::hooks::{BLOCK_HOOK, Compiler};
-use super::statements::Statements;
+use super::statements::{BitField, Part, Statements};
 use super::unseen;
 use corefold_block::inline::{CLOCK, COST_HALF, FRAME_STEP, FRAMES, LIMIT, SHADOW, TAG, TAG_DIRTY, WROTE};
 
@@ -17,7 +17,9 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
     let mut sites = 0;
     let mut statements = Statements::new(assembly, compiler);
     let mut address = None;
+    let mut rest = assembly;
     for line in assembly.split_inclusive('\n') {
+        rest = &rest[line.len()..];
         let before = address;
         address = if is_note(line) { before } else { computes_address(line).then_some(line) };
         if statements.take(line, &mut out) {
@@ -28,6 +30,12 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
         if let Some((_, tail)) = hook.filter(|(hook, _)| statements.is_for_loader() && only_tells(hook)) {
             // The runtime has no tables yet.
             out += if tail { "\tret\n" } else { "" };
+            continue;
+        }
+        if let Some((hook, false)) = hook
+            && let Some(code) = bit_field(hook, rest, &statements, &mut sites)
+        {
+            out += &code;
             continue;
         }
         let again = before.filter(|_| hook.is_some_and(|(_, tail)| !tail));
@@ -111,6 +119,28 @@ fn inline(hook: &str, again: Option<&str>, site: usize) -> Option<String> {
         "__tsan_func_entry" => Some(function_entry()),
         "__tsan_func_exit" => Some(function_exit()),
         _ => None,
+    }
+}
+
+/// What stands for a hook that a store to a bit-field follows.
+fn bit_field(hook: &str, code: &str, statements: &Statements, sites: &mut usize) -> Option<String> {
+    let written = hook.strip_prefix("__tsan_write")?;
+    // The size of a range is not known here.
+    let most = access_size(written).or((written == "_range").then_some(0))?;
+    match statements.bit_field(code, most)? {
+        BitField::Parts(parts) => {
+            let mut out = String::new();
+            for Part { operand, bytes, reads } in parts {
+                let address = format!("leaq {operand}, %rdi");
+                for access in [read, write].iter().skip(usize::from(!reads)) {
+                    out += &format!("\t{address}\n{}", access(bytes, Some(&address), *sites));
+                    *sites += 1;
+                }
+            }
+            Some(out)
+        }
+        // LLVM's hook for both.
+        BitField::Whole => access_size(written).map(|size| format!("\tcall __tsan_read_write{size}@PLT\n")),
     }
 }
 
@@ -281,6 +311,21 @@ mod tests {
         }
         let tail = inline_hooks("\tleaq\t8(%rsp), %rdi\n\tjmp\t__tsan_read8@PLT\n", Compiler::Gcc);
         assert_eq!(tail.matches("8(%rsp)").count(), 1, "{tail}");
+    }
+
+    #[test]
+    fn bit_fields_are_read_and_written_where_they_are() {
+        let store = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write16@PLT\n\torb\t$1, 8(%rbx)\n";
+        let out = inline_hooks(store, Compiler::Gcc);
+        let calls: Vec<&str> = out.lines().filter(|line| line.contains("call")).map(str::trim).collect();
+        assert_eq!(calls, ["call corefold_shadow_read1@PLT", "call corefold_shadow_write1@PLT"], "{out}");
+        assert_eq!(out.matches("leaq 8(%rbx), %rdi").count(), 4, "{out}");
+        assert!(out.trim_end().ends_with("orb\t$1, 8(%rbx)"), "{out}");
+        let clang = inline_hooks(store, Compiler::Clang);
+        assert!(clang.contains("corefold_shadow_write16@PLT") && !clang.contains("read"), "{clang}");
+        let local = store.replace("%rbx, %rdi", "-8(%rbp), %rdi").replace("\torb", "\tmovq\t-8(%rbp), %rbx\n\torb");
+        let out = inline_hooks(&format!("\t.type f,@function\nf:\n\tmovq\t%rsp, %rbp\n{local}"), Compiler::Gcc);
+        assert!(out.contains("call __tsan_read_write16@PLT\n\tmovq"), "{out}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! text, so nothing is taken for granted: what cannot be read stays as it is, and a call before it says
 //! that something is not seen. The calls change nothing (`corefold_block::inline_assembly`).
 mod aggregates;
+mod bit_fields;
 mod cfa;
 mod effect;
 mod function;
@@ -19,6 +20,7 @@ mod stretch;
 mod suffix;
 
 use super::hooks::Compiler;
+pub use bit_fields::{BitField, Part};
 use cfa::Cfa;
 use corefold_block::inline_assembly::{Kind, Word};
 use function::Functions;
@@ -82,6 +84,11 @@ impl<'a> Statements<'a> {
             }
         }
         true
+    }
+
+    /// The store to a bit-field behind a hook that says `most` bytes are written, if `code`, which follows it, is one.
+    pub fn bit_field<'b>(&self, code: &'b str, most: u32) -> Option<BitField<'b>> {
+        (self.compiler == Compiler::Gcc).then(|| bit_fields::follows(code, most, self.functions.has_frame()))?
     }
 
     /// Is the line in a function that the loader calls, before anything else runs?

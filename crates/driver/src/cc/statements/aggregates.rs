@@ -58,9 +58,6 @@ const RSP: u32 = 4;
 const RBP: u32 = 5;
 const RDI: u32 = 7;
 
-/// Instructions that leave their last operand as it is.
-const LEAVE: [&str; 6] = ["cmp", "test", "push", "ucomi", "comi", "ptest"];
-
 impl Found {
     fn see(&mut self, number: usize, line: &str) {
         let text = line.trim();
@@ -96,8 +93,7 @@ impl Found {
         {
             self.loads.entry(base).or_default().push(Load { offset, bytes: word.size().into(), line });
         }
-        let changes = !LEAVE.iter().any(|start| instruction.mnemonic.starts_with(start));
-        let target = instruction.operands.last().filter(|_| changes).and_then(|operand| operand.register()?.number);
+        let target = instruction.changes();
         if target == Some(RDI) {
             self.argument = points(&instruction);
         }
@@ -170,8 +166,7 @@ fn points(instruction: &Instruction) -> Place {
 /// Of an operand that is not the thread's own by its segment.
 fn place(memory: &Memory) -> Place {
     let (displacement, registers) = memory.parts()?;
-    let names = registers.split(['(', ',', ')']).filter_map(|word| word.trim().strip_prefix('%'));
-    let numbers: Vec<u32> = names.clone().filter_map(|name| Register::named(name)?.number).collect();
+    let numbers: Vec<u32> = memory.registers().collect();
     let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse().ok() };
     if !numbers.is_empty() {
         let text = registers.split_whitespace().collect();
@@ -180,7 +175,8 @@ fn place(memory: &Memory) -> Place {
     let sign = displacement.rfind(['+', '-']).filter(|at| number(&displacement[*at..]).is_some());
     let (symbol, offset) = displacement.split_at(sign.unwrap_or(displacement.len()));
     // The compiler's constants, and what the linker knows.
-    let is_variable = names.clone().eq(["rip"]) && !symbol.starts_with(".L") && !symbol.contains('@');
+    let is_variable =
+        registers.trim_matches(['(', ')']).trim() == "%rip" && !symbol.starts_with(".L") && !symbol.contains('@');
     is_variable.then_some((Base { text: symbol.to_owned(), registers: Vec::new() }, number(offset)?))
 }
 

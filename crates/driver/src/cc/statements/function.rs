@@ -13,6 +13,7 @@ pub struct Functions<'a> {
     /// Functions that say which of several others a name stands for (`ifunc`, `target_clones`).
     resolvers: BTreeSet<&'a str>,
     now: Option<&'a str>,
+    has_frame: bool,
 }
 
 impl<'a> Functions<'a> {
@@ -41,11 +42,19 @@ impl<'a> Functions<'a> {
             && self.declared.contains(name)
         {
             self.now = Some(name);
+            self.has_frame = false;
+        } else {
+            self.has_frame |= line.trim_start().starts_with("movq") && line.trim_end().ends_with("%rsp, %rbp");
         }
     }
 
     pub fn is_within(&self) -> bool {
         self.now.is_some()
+    }
+
+    /// Does `%rbp` point to the thread's own stack?
+    pub fn has_frame(&self) -> bool {
+        self.has_frame
     }
 
     pub fn is_resolver(&self) -> bool {

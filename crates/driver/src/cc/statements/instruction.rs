@@ -16,6 +16,9 @@ const PREFIXES: [&str; 17] = [
     "bnd", "cs", "ds", "es", "ss",
 ];
 
+/// Instructions that leave their last operand as it is.
+const LEAVE: [&str; 6] = ["cmp", "test", "push", "ucomi", "comi", "ptest"];
+
 impl Instruction {
     /// Reads one; its mnemonic is empty if there are prefixes only.
     pub fn read(text: &str) -> Instruction {
@@ -48,6 +51,12 @@ impl Instruction {
         self.operands.iter().enumerate().find_map(|(at, operand)| Some((at, operand.memory()?)))
     }
 
+    /// The general register that it writes last, if that is its last operand.
+    pub fn changes(&self) -> Option<u32> {
+        let leaves = LEAVE.iter().any(|start| self.mnemonic.starts_with(start));
+        self.operands.last().filter(|_| !leaves)?.register()?.number
+    }
+
     /// The size of a general register among the operands: what an instruction without a suffix has.
     pub fn register_size(&self) -> Option<u32> {
         self.operands
@@ -65,7 +74,7 @@ impl Instruction {
 }
 
 /// Parted by commas outside of parentheses.
-fn operands(text: &str) -> Vec<&str> {
+pub fn operands(text: &str) -> Vec<&str> {
     if text.is_empty() {
         return Vec::new();
     }

@@ -128,6 +128,25 @@ impl Memory {
         self.displacement.starts_with(".LC")
     }
 
+    /// The frame pointer's, in a function that has one.
+    pub fn is_in_frame(&self) -> bool {
+        !self.thread && self.base() == "%rbp"
+    }
+
+    /// The numbers of the general registers that the address is made of.
+    pub fn registers(&self) -> impl Iterator<Item = u32> {
+        let names = self.registers.split(['(', ',', ')']).filter_map(|word| word.trim().strip_prefix('%'));
+        names.filter_map(|name| Register::named(name)?.number)
+    }
+
+    /// Do both differ by a known number of bytes at most? (gcc writes `4+variable`.)
+    pub fn is_beside(&self, other: &Memory) -> bool {
+        let variable = |memory: &Memory| {
+            memory.displacement.trim_start_matches(|c: char| c.is_ascii_digit() || ['+', '-'].contains(&c)).to_owned()
+        };
+        self.registers == other.registers && variable(self) == variable(other)
+    }
+
     fn base(&self) -> &str {
         self.registers.trim_start_matches('(').split([',', ')']).next().unwrap_or_default().trim()
     }
@@ -171,6 +190,11 @@ impl Register {
             // Segments, control and mask registers, the x87's: their size does not matter.
             _ => other(0),
         }
+    }
+
+    /// Do functions give it back as it was?
+    pub fn is_kept_by_calls(number: u32) -> bool {
+        ["rbx", "rbp", "r12", "r13", "r14", "r15"].contains(&Register::name(number))
     }
 
     pub fn is_vector(&self) -> bool {
