@@ -60,8 +60,8 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
         share if share > 1.0 - NEGLIGIBLE => Sharing::True,
         _ => Sharing::Both,
     };
-    let elements_alone = within_arrays > false_cost * (1.0 - NEGLIGIBLE);
-    let mut verdict = verdict(sharing, &parts, true_share, elements_alone, apart.said(false_cost));
+    let of_elements = within_arrays / false_cost;
+    let mut verdict = verdict(sharing, &parts, true_share, of_elements, apart.said(false_cost));
     if library && !verdict.padding.is_empty() {
         verdict.padding = "it is the C library's own and cannot be padded".to_owned();
     }
@@ -103,7 +103,8 @@ fn elements(site: &SiteUse) -> u64 {
     elements.map(|conflict| conflict.count).sum()
 }
 
-fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, elements_alone: bool, said: Option<Said>) -> Verdict {
+/// `of_elements`: the share of the false sharing that is between elements of one array.
+fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, of_elements: f64, said: Option<Said>) -> Verdict {
     // The elements of an array together, or there would be no minor field beside those of a large one.
     let mut by_array: BTreeMap<String, u64> = BTreeMap::new();
     parts.iter().for_each(|part| *by_array.entry(without_indices(&part.name)).or_default() += part.writes);
@@ -136,7 +137,7 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, elements_alone: bo
     verdict.users = users.len();
     let pieces = used.iter().flat_map(|part| part.uses.values());
     verdict.users_each = pieces.map(|uses| beside::users(uses).len()).max().unwrap_or(0);
-    advise(&mut verdict, elements_alone, said);
+    advise(&mut verdict, of_elements, said);
     verdict
 }
 
@@ -149,13 +150,13 @@ fn without_indices(name: &str) -> String {
 
 /// Why lines are shared falsely, and what would separate what lies on them. Of elements and heap objects that lie beside
 /// each other it is said only where their fields alone do not say it.
-fn advise(verdict: &mut Verdict, elements_alone: bool, said: Option<Said>) {
+fn advise(verdict: &mut Verdict, of_elements: f64, said: Option<Said>) {
     verdict.reason = match verdict.only_read.is_empty() {
         true => "different CPUs write different fields of one line",
         false => "a read-mostly word beside a written one",
     }
     .to_owned();
-    verdict.padding = padding(verdict, elements_alone);
+    verdict.padding = padding(verdict, of_elements);
     let one_array = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
     let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
     match said.filter(|_| is_false && !one_array) {
@@ -166,11 +167,17 @@ fn advise(verdict: &mut Verdict, elements_alone: bool, said: Option<Said>) {
 }
 
 /// What would lie on lines of their own if there were room between them.
-fn padding(verdict: &Verdict, elements_alone: bool) -> String {
+fn padding(verdict: &Verdict, of_elements: f64) -> String {
     let (written, read) = (list(&verdict.written), list(&verdict.only_read));
     match (verdict.sharing, verdict.only_read.is_empty()) {
-        (Sharing::False | Sharing::Both, false) => format!("padding would separate {read} from {written}"),
-        (Sharing::False | Sharing::Both, true) if elements_alone && quoted(&verdict.written).len() > 1 => {
+        (Sharing::False | Sharing::Both, false) => {
+            let among = of_elements > NEGLIGIBLE && verdict.written.len() > 1;
+            let elements = if among { format!(", and the elements of {written}") } else { String::new() };
+            format!("padding would separate {read} from {written}{elements}")
+        }
+        (Sharing::False | Sharing::Both, true)
+            if of_elements > 1.0 - NEGLIGIBLE && quoted(&verdict.written).len() > 1 =>
+        {
             format!("padding would separate the elements of {written}")
         }
         (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),

@@ -123,6 +123,19 @@ fn an_element_that_several_cpus_read_beside_a_written_one_is_read_mostly() {
 }
 
 #[test]
+fn written_elements_beside_a_read_mostly_word_are_to_be_separated_too() {
+    let touches = [
+        ("two", Read, 8, 0..4, 100, &[(24, 50), (32, 50)][..]),
+        ("one", Write, 24, 0..1, 100, &[(32, 60)][..]),
+        ("one", Write, 32, 1..2, 100, &[(24, 60)][..]),
+    ];
+    let padding = judged(&touches).verdict.padding;
+    assert_eq!(padding, "padding would separate `hot.b` from `hot.slots[1-2]`, and the elements of `hot.slots[1-2]`");
+    let one = [("two", Read, 16, 0..4, 100, &[(24, 100)][..]), ("one", Write, 24, 0..1, 100, &[][..])];
+    assert!(judged(&one).verdict.padding.ends_with("from `hot.slots[1]`"));
+}
+
+#[test]
 fn a_word_that_was_written_once_is_still_read_mostly() {
     let touches = [
         ("one", Write, 0, 0..1, 400, &[][..]),
