@@ -19,6 +19,8 @@ pub struct Declared {
     pub base: u64,
     pub language: Language,
     pub storage: Storage,
+    /// As the source demands it of the whole; else 1.
+    pub align: u64,
     /// In the order of the source; base classes are none.
     pub members: Vec<DeclaredMember>,
     /// Numbers of the members that are to be on another line than what comes before them.
@@ -255,7 +257,8 @@ impl Cutter<'_> {
         begins.dedup();
         let ends = cuts.iter().any(|cut| *cut > 0 && begun(cut).is_none());
         let (name, storage) = (self.debug.type_name(kind), self.storage);
-        let declared = Declared { name, base, language, storage, members, begins, ends };
+        let align = self.debug.record(kind).and_then(|record| record.align).unwrap_or(1);
+        let declared = Declared { name, base, language, storage, align, members, begins, ends };
         if declared.members.is_empty() { Err(Undeclared::Between) } else { Ok(declared) }
     }
 }

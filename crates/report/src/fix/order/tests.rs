@@ -34,6 +34,7 @@ fn aligned(path: u64) -> Declared {
         base: 0,
         language: Language::C,
         storage: Storage::Global,
+        align: 1,
         members: members.map(member).into(),
         begins: Vec::new(),
         ends: false,

@@ -15,7 +15,16 @@ fn structure(storage: Storage, begins: &[usize], ends: bool) -> Declared {
         place: Some((FILE.into(), [2, 3, 4, 4, 5][number as usize])),
     };
     let members = (0..).zip(["limit", "hits", "a", "b", "name"]).map(member).collect();
-    Declared { name: "struct s".into(), base: 0, language: Language::C, storage, members, begins: begins.into(), ends }
+    Declared {
+        name: "struct s".into(),
+        base: 0,
+        language: Language::C,
+        storage,
+        align: 1,
+        members,
+        begins: begins.into(),
+        ends,
+    }
 }
 
 fn trial(declared: Result<Vec<Declared>, Undeclared>) -> Trial {
