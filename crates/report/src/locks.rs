@@ -35,7 +35,7 @@ impl<'a> LockGroup<'a> {
         let names: Vec<&str> = self.locks.iter().map(|lock| lock.name.as_str()).collect();
         match names.as_slice() {
             [first, _, ..] if first.starts_with(ARENA) => "malloc arenas".into(),
-            [first, _, ..] if first.starts_with(PARKER) => format!("Parkers of {} threads", names.len()),
+            [_, _, ..] if is_parker(self.locks[0]) => format!("Parkers of {} threads", names.len()),
             _ => one_name(&names),
         }
     }
@@ -85,17 +85,16 @@ pub struct PassedOn {
 /// Before an arena's number in its name.
 const ARENA: &str = "malloc arena ";
 
-/// Before a parker's address in its name.
-const PARKER: &str = "Parker of a thread ";
+/// What a thread sleeps on in the queue of a lock of Rust; each thread has its own.
+fn is_parker(lock: &LockUse) -> bool {
+    rust_type(lock) == "Parker"
+}
 
-/// What like locks have in common: their names, but for arenas; and for parkers, of which each thread has its own, where these wait.
+/// What like locks have in common: their names, but for arenas; and for parkers, where these wait.
 fn common(lock: &LockUse) -> Vec<&str> {
     match lock.name.as_str() {
+        _ if is_parker(lock) => vec!["Parker", lock.waited_at.as_ref().map_or("", |place| &place.function)],
         name if name.starts_with(ARENA) => vec![ARENA],
-        name if name.starts_with(PARKER) => {
-            let place = lock.waited_at.as_ref();
-            vec![PARKER, place.map_or("", |place| &place.function)]
-        }
         name => pattern(name),
     }
 }
@@ -167,8 +166,8 @@ pub fn groups(explained: &Explained) -> Vec<LockGroup<'_>> {
     for group in &mut groups {
         let one = of_one_waiter(group.kind, &explained.run);
         group.blamable = group.blamable.saturating_sub(one);
-        let is_one = group.worst().name.starts_with(PARKER);
-        group.worst_blamable = if is_one { group.blamable } else { group.worst_blamable.saturating_sub(one) };
+        group.worst_blamable =
+            if is_parker(group.worst()) { group.blamable } else { group.worst_blamable.saturating_sub(one) };
         group.locks.sort_by_key(|lock| Reverse(lock.wait_cycles));
     }
     groups.sort_by_key(|group| Reverse(group.wait_cycles));
@@ -343,6 +342,7 @@ mod tests {
         run.run.cycles = 1000;
         let parker = |i: u64, place| LockUse {
             waited_at: Some(crate::sample::place(place, "map.rs", 9)),
+            type_name: Some("Parker".into()),
             ..lock(&format!("Parker of a thread ({i:#x})"), LockKind::Futex, i, 800)
         };
         run.locks = vec![parker(1, "update"), parker(2, "update"), parker(3, "update"), parker(4, "receive")];
