@@ -37,7 +37,7 @@ fn a_rare_writer_beside_a_read_mostly_word_has_its_name() {
     assert!(line.text("verdict").contains("read-mostly word beside a written one"), "{}", line.text("verdict"));
     let words = "config.changes, and so takes the line from configured (sharing.c:";
     assert!(
-        text(&report).contains(words) && text(&report).contains("config.limit from config.changes"),
+        text(&report).contains(words) && text(&report).contains("config.changes from config.limit"),
         "{}",
         text(&report)
     );

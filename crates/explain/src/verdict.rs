@@ -22,9 +22,12 @@ struct Part<'a> {
     cost: f64,
     /// Of this, by reads.
     read_cost: f64,
+    /// Waited for it because of other fields, or for others because of it.
+    false_cost: f64,
     /// Times that a line was fetched for a write to it, or because of one.
     writes: u64,
     users: CpuSet,
+    writers: CpuSet,
     /// By address: objects of one type have the same names of fields.
     uses: BTreeMap<u64, Uses<'a>>,
 }
@@ -78,10 +81,15 @@ fn add<'a>(parts: &mut Vec<Part<'a>>, index: &mut HashMap<&'a str, usize>, site:
         })
     };
     let at = part(&site.field);
-    let against: Vec<(usize, u64)> =
-        site.conflicts.iter().filter(|conflict| conflict.wrote).map(|c| (part(&c.field), c.count)).collect();
-    for (other, count) in against {
-        parts[other].writes += count;
+    let against: Vec<_> = site.conflicts.iter().map(|conflict| (part(&conflict.field), conflict)).collect();
+    let (same, other) = site.conflict_counts();
+    for (field, conflict) in against {
+        parts[field].writes += if conflict.wrote { conflict.count } else { 0 };
+        if !conflict.same {
+            let falsely = cost * conflict.count as f64 / (same + other) as f64;
+            parts[field].false_cost += falsely;
+            parts[at].false_cost += falsely;
+        }
     }
     let part = &mut parts[at];
     part.cost += cost;
@@ -91,6 +99,7 @@ fn add<'a>(parts: &mut Vec<Part<'a>>, index: &mut HashMap<&'a str, usize>, site:
         part.read_cost += cost;
     }
     if writes(site.kind) {
+        part.writers.add(&site.cpus);
         part.writes += site.conflicts.iter().map(|conflict| conflict.count).sum::<u64>();
     }
 }
@@ -137,8 +146,26 @@ fn verdict(sharing: Sharing, parts: &[Part], true_share: f64, of_elements: f64, 
     verdict.users = users.len();
     let pieces = used.iter().flat_map(|part| part.uses.values());
     verdict.users_each = pieces.map(|uses| beside::users(uses).len()).max().unwrap_or(0);
-    advise(&mut verdict, of_elements, said);
+    let apart = to_part(sharing, &written, &only_read);
+    advise(&mut verdict, &names(&apart), of_elements, said);
     verdict
+}
+
+/// Which of the fields that are written would be apart if there were room between them. Where threads wait for each other's words
+/// as well, those that they wait for because of what lies beside; none where all readers read what one CPU writes, all of it.
+fn to_part<'a>(sharing: Sharing, written: &[&'a Part<'a>], only_read: &[&Part]) -> Vec<&'a Part<'a>> {
+    let Some(first) = written.first().filter(|_| sharing == Sharing::Both) else { return written.to_vec() };
+    // Reads that wait for nothing are not recorded of all.
+    let is_used_alike = |part: &&Part| {
+        let mut both = part.users.clone();
+        both.add(&first.users);
+        part.writers == first.writers && both == first.users && part.users.len() * 2 >= first.users.len()
+    };
+    if only_read.is_empty() && first.writers.len() == 1 && written.iter().all(is_used_alike) {
+        return Vec::new();
+    }
+    let most = written.iter().map(|part| part.false_cost).fold(0.0, f64::max);
+    written.iter().filter(|part| part.false_cost >= most * NEGLIGIBLE).copied().collect()
 }
 
 /// `a.b[3].c` as `a.b[].c`.
@@ -150,13 +177,13 @@ fn without_indices(name: &str) -> String {
 
 /// Why lines are shared falsely, and what would separate what lies on them. Of elements and heap objects that lie beside
 /// each other it is said only where their fields alone do not say it.
-fn advise(verdict: &mut Verdict, of_elements: f64, said: Option<Said>) {
+fn advise(verdict: &mut Verdict, apart: &[String], of_elements: f64, said: Option<Said>) {
     verdict.reason = match verdict.only_read.is_empty() {
         true => "different CPUs write different fields of one line",
         false => "a read-mostly word beside a written one",
     }
     .to_owned();
-    verdict.padding = padding(verdict, of_elements);
+    verdict.padding = padding(verdict, apart, of_elements);
     let one_array = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
     let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
     match said.filter(|_| is_false && !one_array) {
@@ -167,21 +194,20 @@ fn advise(verdict: &mut Verdict, of_elements: f64, said: Option<Said>) {
 }
 
 /// What would lie on lines of their own if there were room between them.
-fn padding(verdict: &Verdict, of_elements: f64) -> String {
-    let (written, read) = (list(&verdict.written), list(&verdict.only_read));
+fn padding(verdict: &Verdict, written: &[String], of_elements: f64) -> String {
+    let (names, read) = (list(written), list(&verdict.only_read));
     match (verdict.sharing, verdict.only_read.is_empty()) {
         (Sharing::False | Sharing::Both, false) => {
-            let among = of_elements > NEGLIGIBLE && verdict.written.len() > 1;
-            let elements = if among { format!(", and the elements of {written}") } else { String::new() };
-            format!("padding would separate {read} from {written}{elements}")
+            let among = of_elements > NEGLIGIBLE && written.len() > 1;
+            let elements = if among { format!(", and the elements of {names}") } else { String::new() };
+            format!("padding would separate {names} from {read}{elements}")
         }
-        (Sharing::False | Sharing::Both, true)
-            if of_elements > 1.0 - NEGLIGIBLE && quoted(&verdict.written).len() > 1 =>
-        {
-            format!("padding would separate the elements of {written}")
+        (Sharing::False | Sharing::Both, true) if of_elements > 1.0 - NEGLIGIBLE && quoted(written).len() > 1 => {
+            format!("padding would separate the elements of {names}")
         }
-        (Sharing::False | Sharing::Both, true) => format!("padding would separate {}", apart(&verdict.written)),
-        (Sharing::True, _) => "padding would not separate these uses".to_owned(),
+        (Sharing::False, true) => format!("padding would separate {}", apart(written)),
+        (Sharing::Both, true) if !written.is_empty() => format!("padding would separate {}", apart(written)),
+        (Sharing::True | Sharing::Both, _) => "padding would not separate these uses".to_owned(),
         _ => String::new(),
     }
 }

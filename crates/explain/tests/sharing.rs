@@ -92,7 +92,7 @@ fn a_rare_writer_beside_a_read_mostly_word_is_false_sharing_with_a_name_of_its_o
     let line = judged(&[("one", Write, 0, 0..1, 20, &[]), ("two", Read, 8, 0..80, 1600, &[(0, 1600)])]);
     assert_eq!(line.verdict.sharing, Sharing::False);
     let said = "a read-mostly word beside a written one: each write to `hot.a` takes the line from readers of \
-                `hot.b`; padding would separate `hot.b` from `hot.a`";
+                `hot.b`; padding would separate `hot.a` from `hot.b`";
     assert_eq!(line.verdict.sentence, said);
 }
 
@@ -108,7 +108,7 @@ fn elements_that_fetched_the_line_by_reads_only_are_no_read_mostly_words() {
     let verdict = judged(&touches).verdict;
     assert_eq!(verdict.only_read.len(), 0);
     let said =
-        "different CPUs write different fields of one line, `hot.slots[1-3]`; padding would separate the elements";
+        "different CPUs write different fields of one line, `hot.slots[1,3]`; padding would separate the elements";
     assert!(verdict.sentence.starts_with(said), "{}", verdict.sentence);
 }
 
@@ -130,9 +130,34 @@ fn written_elements_beside_a_read_mostly_word_are_to_be_separated_too() {
         ("one", Write, 32, 1..2, 100, &[(24, 60)][..]),
     ];
     let padding = judged(&touches).verdict.padding;
-    assert_eq!(padding, "padding would separate `hot.b` from `hot.slots[1-2]`, and the elements of `hot.slots[1-2]`");
+    assert_eq!(padding, "padding would separate `hot.slots[1-2]` from `hot.b`, and the elements of `hot.slots[1-2]`");
     let one = [("two", Read, 16, 0..4, 100, &[(24, 100)][..]), ("one", Write, 24, 0..1, 100, &[][..])];
-    assert!(judged(&one).verdict.padding.ends_with("from `hot.slots[1]`"));
+    assert!(judged(&one).verdict.padding.ends_with("separate `hot.slots[1]` from `hot.slots[0]`"));
+}
+
+#[test]
+fn padding_is_not_advised_for_what_has_lines_of_its_own_or_is_used_together() {
+    // Each waits for the other's head, and for the slot that lies beside its own.
+    let queue = [
+        ("one", Read, 0, 0..1, 90, &[(0, 90)][..]),
+        ("two", Write, 0, 1..2, 90, &[(0, 90)][..]),
+        ("one", Write, 24, 0..1, 30, &[(32, 30)][..]),
+        ("two", Write, 32, 1..2, 30, &[(24, 30)][..]),
+    ];
+    let verdict = judged(&queue).verdict;
+    assert_eq!(verdict.sharing, Sharing::Both);
+    assert_eq!(verdict.padding, "padding would separate the elements of `hot.slots[1-2]`");
+    // One CPU writes a count and a value, and the others read both.
+    let sequence = [
+        ("one", Write, 0, 0..1, 50, &[(0, 40), (8, 10)][..]),
+        ("one", Read, 0, 0..1, 50, &[(0, 40), (8, 10)][..]),
+        ("one", Write, 8, 0..1, 50, &[(8, 40), (0, 10)][..]),
+        ("two", Read, 0, 0..8, 80, &[(0, 60), (8, 20)][..]),
+        ("two", Read, 8, 0..8, 80, &[(8, 60), (0, 20)][..]),
+    ];
+    let verdict = judged(&sequence).verdict;
+    assert_eq!(verdict.sharing, Sharing::Both);
+    assert_eq!(verdict.padding, "padding would not separate these uses");
 }
 
 #[test]

@@ -139,6 +139,7 @@ pub fn lock(name: &str, kind: LockKind, address: u64, wait_cycles: u64) -> LockU
         name: name.into(),
         kind,
         type_name: None,
+        of_library: false,
         address,
         spun_on: None,
         acquisitions: 1_000_000,

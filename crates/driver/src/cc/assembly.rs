@@ -33,7 +33,7 @@ pub fn inline_hooks(assembly: &str, compiler: Compiler) -> String {
             continue;
         }
         if let Some((hook, false)) = hook
-            && let Some(code) = bit_field(hook, rest, &statements, &mut sites)
+            && let Some(code) = bit_field(hook, assembly.split_at(assembly.len() - rest.len()), &statements, &mut sites)
         {
             out += &code;
             continue;
@@ -122,20 +122,19 @@ fn inline(hook: &str, again: Option<&str>, site: usize) -> Option<String> {
     }
 }
 
-/// What stands for a hook that a store to a bit-field follows.
-fn bit_field(hook: &str, code: &str, statements: &Statements, sites: &mut usize) -> Option<String> {
+/// What stands for a hook that a store to a bit-field follows. `at`: the assembly up to the hook, and behind it.
+fn bit_field(hook: &str, at: (&str, &str), statements: &Statements, sites: &mut usize) -> Option<String> {
     let written = hook.strip_prefix("__tsan_write")?;
     // The size of a range is not known here.
     let most = access_size(written).or((written == "_range").then_some(0))?;
-    match statements.bit_field(code, most)? {
+    match statements.bit_field(at.0, at.1, most)? {
         BitField::Parts(parts) => {
             let mut out = String::new();
             for Part { operand, bytes, reads } in parts {
                 let address = format!("leaq {operand}, %rdi");
-                for access in [read, write].iter().skip(usize::from(!reads)) {
-                    out += &format!("\t{address}\n{}", access(bytes, Some(&address), *sites));
-                    *sites += 1;
-                }
+                let access = if reads { read } else { write };
+                out += &format!("\t{address}\n{}", access(bytes, Some(&address), *sites));
+                *sites += 1;
             }
             Some(out)
         }

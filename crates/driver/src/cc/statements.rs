@@ -86,9 +86,10 @@ impl<'a> Statements<'a> {
         true
     }
 
-    /// The store to a bit-field behind a hook that says `most` bytes are written, if `code`, which follows it, is one.
-    pub fn bit_field<'b>(&self, code: &'b str, most: u32) -> Option<BitField<'b>> {
-        (self.compiler == Compiler::Gcc).then(|| bit_fields::follows(code, most, self.functions.has_frame()))?
+    /// The store to a bit-field behind a hook, which `before` ends with and `code` follows, and that says `most` bytes are written.
+    pub fn bit_field<'b>(&self, before: &str, code: &'b str, most: u32) -> Option<BitField<'b>> {
+        let follows = || bit_fields::follows(before, code, most, self.functions.has_frame());
+        (self.compiler == Compiler::Gcc).then(follows)?
     }
 
     /// Is the line in a function that the loader calls, before anything else runs?

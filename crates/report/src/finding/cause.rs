@@ -7,7 +7,7 @@ use crate::curve::{Curve, Point};
 use crate::hot::{Group, groups};
 use crate::locks::{self, LockGroup, before_work, guards_sleepers};
 use crate::units;
-use corefold_explain::{Explained, Function, LockUse, pattern};
+use corefold_explain::{Explained, Function, LockUse, Place, Stage, pattern};
 use corefold_recording::{LockKind, MOST_LINES};
 use std::cmp::Reverse;
 
@@ -30,7 +30,8 @@ const SPUN_ON: f64 = 0.1;
 /// A lock whose wait is this share of its line's cost is reported through the line.
 const LOCK_EXPLAINS_LINE: f64 = 0.5;
 
-/// From this share of CPU time on, lines that are not recorded are the cause if no other is known.
+/// From this share of CPU time on, lines that are not recorded are the cause if no other is known; a serial stage, from this share of
+/// the run.
 const MANY: f64 = 1.0 - SCALES;
 
 /// The cause that limits scaling.
@@ -125,15 +126,23 @@ fn mostly_idle(point: &Point, costliest: &Cause) -> bool {
 
 /// Whether threads are off their CPUs because they wait for this.
 fn is_why_idle(point: &Point, cause: &Cause) -> bool {
-    if !matches!(cause, Cause::Lock(_)) {
-        return false;
-    }
+    let Cause::Lock(lock) = cause else { return false };
     let run = &point.explained.run;
     // Of all locks: threads that hold one while they wait for another keep others waiting.
     let waited: u64 = locks::groups(point.explained).iter().map(|group| group.blamable).sum();
+    let waited = waited + slept_for(point, lock);
     let idle = run.cycles.saturating_mul(u64::from(run.cpus)).saturating_sub(cpu_time(point));
     let explained = |of: u64| units::share(waited, of) >= LOCK_EXPLAINS_IDLE;
     explained(run.time.total()) || explained(idle)
+}
+
+/// Cycles that threads slept in the function that waits for the lock, as between two attempts to take it.
+pub fn slept_for(point: &Point, lock: &LockGroup) -> u64 {
+    let run = &point.explained.run;
+    let waits_in = |place: &Place| {
+        lock.locks.iter().any(|lock| lock.waited_at.as_ref().is_some_and(|at| at.function == place.function))
+    };
+    if run.sleeps_at.as_ref().is_some_and(waits_in) { run.pace.sleeps } else { 0 }
 }
 
 /// Cycles that threads spun (on those words that are chosen) before they had anything to do.
@@ -195,7 +204,18 @@ fn spread_out<'a>(curve: &Curve<'a>, point: &Point<'a>) -> Cause<'a> {
     if units::share(waited, cpu_time(point)) >= MANY {
         return Cause::ManyLines;
     }
-    curve.base().and_then(|base| grown(base, point)).map_or(Cause::Nothing, Cause::Function)
+    match curve.base().and_then(|base| grown(base, point)) {
+        Some(function) => Cause::Function(function),
+        None if serial_stage(point).is_some() => Cause::Idle(None),
+        None => Cause::Nothing,
+    }
+}
+
+/// The serial stage of a program that does not scale, if it takes long.
+pub fn serial_stage<'a>(point: &Point<'a>) -> Option<&'a Stage> {
+    let run = &point.explained.run;
+    let stage = point.explained.stage.as_ref().filter(|stage| stage.percent >= 100.0 * MANY)?;
+    (run.cpus > 1 && run.threads > 1 && !scales(point)).then_some(stage)
 }
 
 /// Whether each CPU brings nearly as much as the first. A count without a speed-up is not known to.

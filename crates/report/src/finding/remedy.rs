@@ -30,6 +30,7 @@ const ONE_LOCK: &str = "as these locks are handed over for longer than they are 
 const WAKE_ONE: &str = "wake only threads that can go on: pthread_cond_signal instead of a broadcast, or a condition variable for each kind of waiter";
 const ONCE: &str = "initialise it before the threads need it, or do less in that";
 const SHARDS: &str = "write less often, as a writer takes all shards";
+const CALL: &str = "make that call less often, or keep its result where it has one";
 const CLONES: &str = "fewer clones (pass a reference, or clone once for each thread), or a part for each CPU";
 
 /// The sentence; empty where the cause says it already, or where nothing is known to help.
@@ -42,7 +43,9 @@ pub fn remedy(point: &Point, cause: &Cause) -> String {
     let what = match cause {
         Cause::Lock(lock) if herd(point.explained, lock).is_some() => Some(WAKE_ONE.to_owned()),
         Cause::Lock(lock) if is_handed_over(point, lock) => Some(format!("{SPLIT}; or, {ONE_LOCK}")),
-        Cause::Lock(lock) if is_rwlock(lock.worst()) => Some(format!("{WRITERS}; {READERS}")),
+        Cause::Lock(lock) if is_rwlock(lock.worst()) && !lock.worst().of_library => {
+            Some(format!("{WRITERS}; {READERS}"))
+        }
         Cause::Lock(lock) if lock.kind == LockKind::Barrier => Some(of_barrier(lock).to_owned()),
         Cause::Lock(lock) => {
             let groups = groups(point.explained);
@@ -81,6 +84,9 @@ fn is_rwlock(lock: &LockUse) -> bool {
 }
 
 fn of_lock(lock: &LockUse, acquisitions: u64) -> Option<String> {
+    if lock.of_library && lock.kind != LockKind::Library {
+        return Some(CALL.to_owned());
+    }
     if is_rwlock(lock) {
         return Some(format!("{READERS}; {WRITERS}"));
     }
@@ -139,7 +145,7 @@ fn of_library(name: &str) -> &'static str {
     } else if name.contains("arena") {
         "an allocator that caches for each thread, or fewer and larger allocations"
     } else {
-        "make that call less often, or keep its result where it has one"
+        CALL
     }
 }
 

@@ -5,9 +5,11 @@ mod locks;
 mod stage;
 mod unrecorded;
 
-use super::cause::{Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, work_growth};
+use super::cause::{
+    Cause, SCALES, SIGNIFICANT, busy, cpu_time, lines_before, lines_on, scales, slept_for, work_growth,
+};
 use crate::curve::{Curve, Point};
-use crate::locks::before_work;
+use crate::locks::{LockGroup, before_work};
 use crate::marks::Marks;
 use crate::units;
 use corefold_explain::{Function, MOSTLY_PASSED, Place, RunFacts};
@@ -100,7 +102,7 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
             let lines = if lock.kind == LockKind::Barrier { lines_before(point, lock) } else { lines_on(point, lock) };
             let lines =
                 lines.map_or(String::new(), |group| format!(" Besides, {}", within(&lines_sentence(point, &group))));
-            format!("{though}{}{alone}{lines}", lock_sentence(point, lock))
+            format!("{though}{}{}{alone}{lines}", lock_sentence(point, lock), asleep(point, lock))
         }
         Cause::ManyLines => many_lines_sentence(point),
         Cause::Idle(None) => format!("No line or lock stands out: {}", idle_sentence(point)),
@@ -108,6 +110,14 @@ pub fn cause(curve: &Curve, point: &Point, cause: &Cause) -> String {
         Cause::Function(function) => function_sentence(curve, point, function),
         Cause::Nothing => nothing_sentence(curve, point),
     }
+}
+
+/// That threads sleep between two attempts to take the lock.
+fn asleep(point: &Point, lock: &LockGroup) -> String {
+    let run = &point.explained.run;
+    let share = units::share(slept_for(point, lock), run.time.total());
+    let place = run.sleeps_at.as_ref().filter(|_| share >= SIGNIFICANT);
+    place.map_or(String::new(), |place| format!(" For {} more, threads sleep in {place}.", units::about(share)))
 }
 
 fn many_lines_sentence(point: &Point) -> String {
@@ -155,19 +165,22 @@ fn idle_sentence(point: &Point) -> String {
         Some(alone) => capitalized(&alone) + ".",
         None if idle.contains(BEGAN) => Marks::of(point.explained).more_work(),
         None if idle.contains(SHORT) => "Keep threads for more than one piece of work.".into(),
-        None => uneven(&point.explained.run)
-            .unwrap_or_else(|| "Look for serial phases, uneven shares of work, sleeps and I/O.".into()),
+        None => {
+            uneven(point).unwrap_or_else(|| "Look for serial phases, uneven shares of work, sleeps and I/O.".into())
+        }
     };
     format!("{idle}. {advice}")
 }
 
-/// A thread that is at work for this share of the run, and so many times as long as the others, is why they have nothing to do.
-const WORKS: f64 = 0.5;
-const LONGER: f64 = 2.0;
+/// A thread that is at work so many times as long as the others is why they have nothing to do, if even shares would take this part
+/// of their idle time away.
+const LONGER: f64 = 1.5;
+const EVENED: f64 = 0.3;
 const STARTING: f64 = 0.1;
 
 /// The thread that has a larger share of the work than the others.
-fn uneven(run: &RunFacts) -> Option<String> {
+fn uneven(point: &Point) -> Option<String> {
+    let run = &point.explained.run;
     let (worked, others) = (run.pace.busiest_worked, u64::from(run.threads.saturating_sub(1)));
     let all = run.time.compute + run.time.stall;
     let longer = units::share(worked.saturating_mul(others), all.saturating_sub(worked));
@@ -175,7 +188,9 @@ fn uneven(run: &RunFacts) -> Option<String> {
     let all_at_once = run.threads <= run.cpus + 1;
     // Main may do no more than start the others.
     let starts_them = run.pace.busiest == 0 && units::share(run.pace.begun, run.cycles) >= STARTING;
-    (all_at_once && !starts_them && units::share(worked, run.cycles) >= WORKS && longer >= LONGER).then(|| {
+    let idle = (1.0 - busy(point)) * run.cycles as f64;
+    let evened = worked as f64 - units::share(all, u64::from(run.threads)) >= idle * EVENED;
+    (all_at_once && !starts_them && evened && longer >= LONGER).then(|| {
         format!(
             "Thread {} was at work for {} of the run, {} times as long as the others on average. To try: even out the threads' shares \
              of the work.",

@@ -139,7 +139,14 @@ impl Memory {
         names.filter_map(|name| Register::named(name)?.number)
     }
 
-    /// Do both differ by a known number of bytes at most? (gcc writes `4+variable`.)
+    /// The number in the displacement. (gcc writes `4+variable`.)
+    pub fn offset(&self) -> Option<i64> {
+        let is_part = |c: char| c.is_ascii_digit() || c == '-';
+        let number = self.displacement.split_once(|c| !is_part(c)).map_or(&*self.displacement, |(number, _)| number);
+        if number.is_empty() { Some(0) } else { number.parse().ok() }
+    }
+
+    /// Do both differ by a known number of bytes at most?
     pub fn is_beside(&self, other: &Memory) -> bool {
         let variable = |memory: &Memory| {
             memory.displacement.trim_start_matches(|c: char| c.is_ascii_digit() || ['+', '-'].contains(&c)).to_owned()

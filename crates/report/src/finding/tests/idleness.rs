@@ -49,16 +49,36 @@ fn what_runs_alone_is_told_where_threads_wait_or_are_missing() {
 
 #[test]
 fn a_thread_that_works_longer_than_the_others_is_named() {
-    let worked = |cycles| {
+    let of = |compute, cycles| {
         let mut idle = timed(8, 1_000_000);
-        idle.run.time = Time { compute: 1_500_000, ..Time::default() };
+        idle.run.time = Time { compute, ..Time::default() };
         idle.run.threads = 8;
         (idle.run.pace.busiest, idle.run.pace.busiest_worked) = (5, cycles);
         said(&[timed(1, 1_200_000), idle])
     };
+    let worked = |cycles| of(1_500_000, cycles);
     let named = "Thread 5 was at work for 90% of the run, 10.5 times as long as the others on average.";
     assert!(worked(900_000).contains(named), "{}", worked(900_000));
-    assert!(worked(499_000).contains("Look for serial phases"), "{}", worked(499_000));
+    assert!(worked(400_000).contains("Look for serial phases"), "even shares would take little: {}", worked(400_000));
+    // The others work for 60% of the run, and then for 65%.
+    assert!(of(5_160_000, 960_000).contains("1.6 times as long"), "{}", of(5_160_000, 960_000));
+    assert!(of(5_480_000, 930_000).contains("Look for serial phases"), "{}", of(5_480_000, 930_000));
+}
+
+/// The CPUs are busy enough on average, as all but one are idle together.
+#[test]
+fn a_serial_stage_is_told_before_nothing_is() {
+    let mut run = timed(8, 1_000_000);
+    run.run.time = Time { compute: 6_000_000, ..Time::default() };
+    run.run.threads = 8;
+    let before = said(&[timed(1, 5_000_000), run.clone()]);
+    assert!(!before.contains("hardly more than one thread"), "{before}");
+    run.stage = Some(Stage { name: "merge".into(), file: Some("/src/sort.c".into()), line: Some(4), percent: 25.0 });
+    let text = said(&[timed(1, 5_000_000), run]);
+    assert!(
+        text.ends_with("For 25% of the run hardly more than one thread was at work, in merge (sort.c:4)."),
+        "{text}"
+    );
 }
 
 #[test]

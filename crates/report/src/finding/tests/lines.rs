@@ -90,7 +90,7 @@ fn two_fields_of_one_line_are_both_named_with_their_writers() {
     // And a reader of what nobody writes is the victim.
     let text = said(&pair(AccessKind::Read, ["pair.a", "pair.a"]));
     assert!(text.contains("False sharing: left (pair.c:10) writes pair.a, and"), "{text}");
-    assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.b from"), "{text}");
+    assert!(text.contains("so takes the line from right (pair.c:20): a read-mostly word beside a written one; padding would separate pair.a from"), "{text}");
     let text = said(&pair(AccessKind::Rmw, ["pair.a", "pair.b"]));
     assert!(
         text.contains("True sharing: ")

@@ -54,7 +54,7 @@ fn an_array_of_bytes_is_cut_by_who_uses_them() {
     let words = [(16, 4, 1, 50), (20, 4, 1, 50), (32, 8, 2, 50), (36, 4, 2, 50)];
     let all = proposed(vec![line(0x1000, WRITE, &[&words[..], &bytes].concat(), 1)]);
     let [cut, ..] = &all[..] else { panic!("nothing is proposed") };
-    assert_eq!(cut.layout, "bytes of t[16-39] that different CPUs use on lines of their own");
+    assert_eq!(cut.layout, "bytes of t[16-23,32-39] that different CPUs use on lines of their own");
     // What else is on the line goes along.
     assert_eq!((&cut.parts[..], cut.new_stride), (&[(0, 32, 0), (32, 32, 64)][..], 128));
     assert!(all.iter().all(|one| !one.layout.starts_with("each")), "nobody uses single bytes: {all:?}");
