@@ -40,7 +40,7 @@ fn lock_use(lock: &Lock, space: &Space<'_>, memory: &Memory<'_>) -> LockUse {
         name,
         kind,
         type_name,
-        of_library: memory.at(lock.address, 1, lock.object.as_slice()).object.storage == Storage::Library,
+        of_library: space.spot(lock.address).is_some_and(|spot| spot.is_library()),
         address: lock.address,
         spun_on: lock.spun_on,
         acquisitions: lock.acquisitions,

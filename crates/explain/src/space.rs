@@ -148,8 +148,12 @@ impl<'a> Spot<'a> {
     /// The symbols of a distribution's library, if it keeps the debug information apart: names for what needs no more, as every
     /// thread begins there and most programs print.
     pub fn library(&self) -> Option<&'a Symbols> {
-        let is_library = self.number > 0 && is_systems(self.module);
-        is_library.then(|| self.image.symbols_apart())?
+        self.is_library().then(|| self.image.symbols_apart())?
+    }
+
+    /// Of a distribution's library?
+    pub fn is_library(&self) -> bool {
+        self.number > 0 && is_systems(self.module)
     }
 
     /// `libfoo.so+0x1234`.

@@ -418,7 +418,7 @@ pub struct LockUse {
     /// Its type, where it is a lock of Rust: `Mutex`, `parking_lot RwLock`.
     pub type_name: Option<String>,
     pub address: u64,
-    /// It lies in the data of a library of the system's.
+    /// It lies in the data of a library of the distribution's.
     pub of_library: bool,
     /// Of a spin queue: the word that one of its threads spun on longest.
     pub spun_on: Option<u64>,
