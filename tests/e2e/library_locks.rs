@@ -79,6 +79,21 @@ fn calls_on_one_object_of_libc_take_turns() {
     takes_turns("regexec", "lock of a regular expression");
 }
 
+/// They take no lock, but each changes the state, which is libc's or the program's.
+#[test]
+fn generators_share_the_line_of_their_state() {
+    for (call, object, sharing) in
+        [("lrand48", "state of drand48()", "true sharing"), ("nrand48", "states (library_locks.c:", "false sharing")]
+    {
+        let report = of(call);
+        assert!(report.at(8).share("stall") > 0.3, "{call}: {}", report.at(8).0["time"]);
+        let line = report.at(8).lines().next().expect("a line");
+        assert!(line.text("object").starts_with(object), "{call}: {}", line.text("object"));
+        assert_eq!(line.text("sharing"), sharing, "{call}");
+        assert!(report.at(8).0["locks"].as_array().expect("locks").iter().all(|lock| lock["name"] != "lock of rand()"));
+    }
+}
+
 /// What the program is to lock by itself has its cost, and no lock.
 #[test]
 fn calls_without_a_lock_do_not() {

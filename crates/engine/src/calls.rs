@@ -3,6 +3,7 @@
 pub mod allocation;
 mod cpus;
 pub mod files;
+pub mod generators;
 pub mod holding;
 pub mod identity;
 pub mod io;

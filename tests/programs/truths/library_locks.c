@@ -20,6 +20,8 @@ enum { TURNS = 1000, MOST = 64 };
 static FILE *stream, *memory;
 static DIR *directory;
 static regex_t expression;
+/* Of nrand48(), for each thread. */
+static _Alignas(64) unsigned short states[MOST][3];
 static const char *how;
 
 static void list(const char *format, ...)
@@ -74,6 +76,10 @@ static void once(long me, int i)
 		fscanf(stream, "%63s", text);
 	else if (!strcmp(how, "rand"))
 		rand();
+	else if (!strcmp(how, "lrand48"))
+		lrand48();
+	else if (!strcmp(how, "nrand48"))
+		nrand48(states[me]);
 	else if (!strcmp(how, "localtime"))
 		localtime_r(&seconds, &parts);
 	else if (!strcmp(how, "setenv"))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that only change or read a variable of libc's, under a lock of libc's: threads that make them at once wait for
-//! each other; and calls that do so in an object that libc gave to the program. (`getenv`, `rand_r`, `drand48`, `strtok`
-//! and `strerror` take none.)
+//! each other; and calls that do so in an object that libc gave to the program. (`getenv`, `strtok` and `strerror` take none.)
 use crate::calls::holding::{holding, holding_any};
 use crate::calls::library_locks::{Guarded, forget_in, pass_library, take_in, take_library};
 use crate::engine::charge;
