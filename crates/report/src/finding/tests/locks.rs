@@ -166,3 +166,36 @@ fn what_to_try_depends_on_the_kind_of_lock() {
     }
     assert_eq!(remedy("queue", LockKind::CondVar), "", "its sentence has both readings");
 }
+
+/// Nobody can split it, or hold it for less time.
+#[test]
+fn a_lock_in_a_library_is_taken_less_often_by_fewer_calls() {
+    let mut runs = one_lock();
+    let lock = &mut runs.last_mut().unwrap().locks[0];
+    lock.kind = LockKind::Mutex;
+    assert!(said(&runs).contains("split what it guards"), "{}", said(&runs));
+    runs.last_mut().unwrap().locks[0].of_library = true;
+    assert!(
+        said(&runs).ends_with("To try: make that call less often, or keep its result where it has one."),
+        "{}",
+        said(&runs)
+    );
+}
+
+/// As PostgreSQL's s_lock does: the CPUs are idle because of the lock.
+#[test]
+fn sleeps_between_attempts_to_take_a_lock_are_told_with_it() {
+    let slept = |function: &str| {
+        let mut run = spend(timed(8, 1_000_000), 10, 0, 25, 65);
+        run.run.threads = 8;
+        run.locks = vec![lock("info", LockKind::SpunWord, 0x9000, 2_000_000)];
+        (run.run.pace.sleeps, run.run.sleeps_at) = (5_200_000, Some(place(function, "queue.c", 20)));
+        said(&[timed(1, 1_000_000), run])
+    };
+    let text = slept("push");
+    assert!(text.contains("25% of thread time waits for the spun word info"), "{text}");
+    assert!(text.contains(" For 65% more, threads sleep in push (queue.c:20)."), "{text}");
+    assert!(!text.contains("had a thread to run"), "{text}");
+    let text = slept("nap");
+    assert!(text.contains("had a thread to run") && !text.contains("more, threads sleep"), "{text}");
+}
