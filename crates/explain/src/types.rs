@@ -291,6 +291,8 @@ pub struct Verdict {
     pub reason: String,
     /// What padding would separate: `padding would separate a from b`; empty where that is not known.
     pub padding: String,
+    /// Whether it would separate anything.
+    pub separates: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -67,6 +67,7 @@ pub fn judge<'a>(sites: impl Iterator<Item = &'a SiteUse> + Clone, own: impl Fn(
     let mut verdict = verdict(sharing, &parts, true_share, of_elements, apart.said(false_cost));
     if library && !verdict.padding.is_empty() {
         verdict.padding = "it is the C library's own and cannot be padded".to_owned();
+        verdict.separates = false;
     }
     verdict.sentence = sentence(&verdict);
     verdict
@@ -186,8 +187,11 @@ fn advise(verdict: &mut Verdict, apart: &[String], of_elements: f64, said: Optio
     verdict.padding = padding(verdict, apart, of_elements);
     let one_array = quoted(&verdict.written).len() == 1 && verdict.written.len() > 1 && verdict.only_read.is_empty();
     let is_false = matches!(verdict.sharing, Sharing::False | Sharing::Both);
-    match said.filter(|_| is_false && !one_array) {
-        Some(said) if said.alone => (verdict.reason, verdict.padding) = (said.reason, said.cure),
+    let said = said.filter(|_| is_false && !one_array);
+    let parts = !apart.is_empty() || !verdict.only_read.is_empty();
+    verdict.separates = is_false && (parts || said.is_some());
+    match said {
+        Some(said) if said.alone || !parts => (verdict.reason, verdict.padding) = (said.reason, said.cure),
         Some(said) => verdict.padding += &format!(", and {}", said.cure),
         None => {}
     }

@@ -147,6 +147,7 @@ fn padding_is_not_advised_for_what_has_lines_of_its_own_or_is_used_together() {
     let verdict = judged(&queue).verdict;
     assert_eq!(verdict.sharing, Sharing::Both);
     assert_eq!(verdict.padding, "padding would separate the elements of `hot.slots[1-2]`");
+    assert!(verdict.separates);
     // One CPU writes a count and a value, and the others read both.
     let sequence = [
         ("one", Write, 0, 0..1, 50, &[(0, 40), (8, 10)][..]),
@@ -158,6 +159,7 @@ fn padding_is_not_advised_for_what_has_lines_of_its_own_or_is_used_together() {
     let verdict = judged(&sequence).verdict;
     assert_eq!(verdict.sharing, Sharing::Both);
     assert_eq!(verdict.padding, "padding would not separate these uses");
+    assert!(!verdict.separates);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn of_library(name: &str) -> &'static str {
 /// Where most of the wait is for fields that are merely beside each other, what helps the field that several CPUs use comes second.
 fn of_group(point: &Point, group: &Group) -> Option<String> {
     let verdict = &group.verdict;
-    if verdict.sharing != Sharing::Both || !group.is_mostly_false() || verdict.padding.is_empty() {
+    if verdict.sharing != Sharing::Both || !group.is_mostly_false() || !verdict.separates {
         return of_lines(group).map(String::from);
     }
     let shared = |row: &FieldRow| matches!(row.sharing, Shared::True | Shared::Both) && !row.writers.is_empty();
