@@ -106,6 +106,8 @@ enum Front {
     Follows,
 }
 
+/// A guard against debug information that would have a structure begin nowhere.
+const MOST_ALIGNED: u64 = 1 << 20;
 /// A guard against debug information that refers to itself.
 const DEEPEST: usize = 24;
 
@@ -257,7 +259,8 @@ impl Cutter<'_> {
         begins.dedup();
         let ends = cuts.iter().any(|cut| *cut > 0 && begun(cut).is_none());
         let (name, storage) = (self.debug.type_name(kind), self.storage);
-        let align = self.debug.record(kind).and_then(|record| record.align).unwrap_or(1);
+        let is_sound = |align: &u64| align.is_power_of_two() && *align <= MOST_ALIGNED;
+        let align = self.debug.record(kind).and_then(|record| record.align).filter(is_sound).unwrap_or(1);
         let declared = Declared { name, base, language, storage, align, members, begins, ends };
         if declared.members.is_empty() { Err(Undeclared::Between) } else { Ok(declared) }
     }

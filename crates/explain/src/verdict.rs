@@ -86,7 +86,7 @@ fn add<'a>(parts: &mut Vec<Part<'a>>, index: &mut HashMap<&'a str, usize>, site:
     let (same, other) = site.conflict_counts();
     for (field, conflict) in against {
         parts[field].writes += if conflict.wrote { conflict.count } else { 0 };
-        if !conflict.same {
+        if !conflict.same && conflict.count > 0 {
             let falsely = cost * conflict.count as f64 / (same + other) as f64;
             parts[field].false_cost += falsely;
             parts[at].false_cost += falsely;
