@@ -80,6 +80,21 @@ fn pair(right: AccessKind, against: [&str; 2]) -> Vec<Explained> {
 }
 
 #[test]
+fn a_variable_is_not_told_to_be_all_of_itself() {
+    let of = |field: &str| {
+        let mut runs = pair(AccessKind::Rmw, [field, field]);
+        for line in &mut runs[1].lines {
+            line.object = "total (sum.c:3)".into();
+            line.fields.iter_mut().for_each(|used| used.name = field.into());
+            line.sites.iter_mut().for_each(|site| site.field = field.into());
+        }
+        said(&runs)
+    };
+    assert!(of("total").contains("waits for one cache line of total (sum.c:3). "), "{}", of("total"));
+    assert!(of("total.n").contains("total (sum.c:3): 100% of it for total.n. "), "{}", of("total.n"));
+}
+
+#[test]
 fn two_fields_of_one_line_are_both_named_with_their_writers() {
     let text = said(&pair(AccessKind::Rmw, ["pair.b", "pair.a"]));
     assert!(

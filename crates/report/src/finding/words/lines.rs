@@ -54,8 +54,14 @@ fn waited_for(group: &Group) -> String {
         let more = share(fields[FIELDS..].iter().map(|field| field.1).sum());
         shares.push(format!("{more} for {}", units::counted((fields.len() - FIELDS) as u64, "other field")));
     }
+    let is_object = |name: &str| {
+        let rest = group.hottest().object.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+    };
     match shares.split_first() {
         None => String::new(),
+        // All that there is of it.
+        Some(_) if shares.len() == 1 && is_object(&fields[0].0) => String::new(),
         Some((first, rest)) => {
             let (share, name) = first.split_once(' ').expect("a share and a name");
             let rest: String = rest.iter().map(|field| format!(", {field}")).collect();
