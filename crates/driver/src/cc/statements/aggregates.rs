@@ -3,6 +3,7 @@
 //! 2, 4, 8 and 16 bytes, and leaves out others. They become several loads from one place, and no call stands between these, as it
 //! does where each has a hook of its own.
 use super::effect::{self, Effect};
+use super::function::makes_frame;
 use super::instruction::Instruction;
 use super::memory::{Memory, Register};
 use crate::rust;
@@ -54,10 +55,6 @@ struct Load {
     line: usize,
 }
 
-const RSP: u32 = 4;
-const RBP: u32 = 5;
-const RDI: u32 = 7;
-
 impl Found {
     fn see(&mut self, number: usize, line: &str) {
         let text = line.trim();
@@ -86,7 +83,7 @@ impl Found {
             return;
         }
         let instruction = Instruction::read(text);
-        self.has_frame |= text.starts_with("movq") && text.ends_with("%rsp, %rbp");
+        self.has_frame |= makes_frame(text);
         if let Effect::Access(word, memory) = &effect::effect(&instruction)
             && word.kind() == Kind::Read
             && let Some((base, offset)) = place(memory).filter(|(base, _)| self.is_shared(base))
@@ -94,12 +91,12 @@ impl Found {
             self.loads.entry(base).or_default().push(Load { offset, bytes: word.size().into(), line });
         }
         let target = instruction.changes();
-        if target == Some(RDI) {
+        if target == Some(Register::RDI) {
             self.argument = points(&instruction);
         }
         if let Some(register) = target {
             let from_it = |base: &Base| base.registers.contains(&register);
-            self.argument = self.argument.take().filter(|(base, _)| register == RDI || !from_it(base));
+            self.argument = self.argument.take().filter(|(base, _)| register == Register::RDI || !from_it(base));
             for base in self.loads.keys().filter(|base| from_it(base)).cloned().collect::<Vec<_>>() {
                 let loads = self.loads.remove(&base).unwrap_or_default();
                 self.judge(&base, loads);
@@ -109,7 +106,7 @@ impl Found {
 
     fn is_shared(&self, base: &Base) -> bool {
         let first = base.registers.first();
-        first != Some(&RSP) && !(first == Some(&RBP) && self.has_frame)
+        first != Some(&Register::RSP) && !(first == Some(&Register::RBP) && self.has_frame)
     }
 
     fn ends(&mut self) {

@@ -70,16 +70,12 @@ fn is_told(before: &str, base: u32) -> bool {
         }
         let instruction = Instruction::read(text);
         match instruction.changes() {
-            Some(RDI) => {
-                let copies = ["movq", "mov", "leaq", "lea"].contains(&instruction.mnemonic.as_str());
-                let source = instruction.operands.first().filter(|_| copies);
-                let pointer =
-                    |memory: &Memory| memory.registers().next().filter(|_| instruction.mnemonic.starts_with('l'));
-                let from = source.and_then(|source| match source {
-                    Operand::Register(register) => register.number,
-                    Operand::Memory(memory) => pointer(memory),
+            Some(Register::RDI) => {
+                let from = match (instruction.mnemonic.as_str(), instruction.operands.first()) {
+                    ("movq" | "mov", Some(Operand::Register(register))) => register.number,
+                    ("leaq" | "lea", Some(Operand::Memory(memory))) => memory.registers().next(),
                     _ => None,
-                });
+                };
                 return from == Some(base);
             }
             Some(register) if register == base => return false,
@@ -102,7 +98,6 @@ struct Since<'a> {
     stores_own: bool,
 }
 
-#[derive(Clone)]
 struct Access<'a> {
     memory: Memory,
     part: Part<'a>,
@@ -115,7 +110,9 @@ impl<'a> Since<'a> {
     fn instruction(&mut self, text: &'a str, has_frame: bool) -> Option<()> {
         let instruction = Instruction::read(text);
         match effect::effect(&instruction) {
-            Effect::Access(word, memory) if is_own(&memory, has_frame) => self.stores_own |= word.kind() != Kind::Read,
+            Effect::Access(word, memory) if memory.is_on_stack() || has_frame && memory.is_in_frame() => {
+                self.stores_own |= word.kind() != Kind::Read
+            }
             Effect::Access(word, memory) => {
                 let is_known = !memory.thread && memory.registers().all(|register| self.survives(register));
                 let part = Part { operand: operand(text)?, bytes: word.size(), reads: word.kind() == Kind::Read };
@@ -179,12 +176,6 @@ impl Access<'_> {
             .is_some_and(|((at, bytes), (begin, all))| at >= begin && at + bytes <= begin + all);
         self.memory.is_beside(&other.memory) && within
     }
-}
-
-const RDI: u32 = 7;
-
-fn is_own(memory: &Memory, has_frame: bool) -> bool {
-    memory.is_on_stack() || has_frame && memory.is_in_frame()
 }
 
 /// The operand in memory, as it stands in the instruction.

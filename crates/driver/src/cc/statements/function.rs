@@ -44,7 +44,7 @@ impl<'a> Functions<'a> {
             self.now = Some(name);
             self.has_frame = false;
         } else {
-            self.has_frame |= line.trim_start().starts_with("movq") && line.trim_end().ends_with("%rsp, %rbp");
+            self.has_frame |= makes_frame(line.trim());
         }
     }
 
@@ -64,6 +64,11 @@ impl<'a> Functions<'a> {
     pub fn is_annotated(&self) -> bool {
         self.now.is_some_and(|now| self.annotated.contains(now))
     }
+}
+
+/// Does the instruction have `%rbp` point to the stack?
+pub fn makes_frame(instruction: &str) -> bool {
+    instruction.starts_with("movq") && instruction.ends_with("%rsp, %rbp")
 }
 
 /// `.type f, @gnu_indirect_function` and `.set f,resolver`, in either order.

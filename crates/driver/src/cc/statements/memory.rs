@@ -141,17 +141,18 @@ impl Memory {
 
     /// The number in the displacement. (gcc writes `4+variable`.)
     pub fn offset(&self) -> Option<i64> {
-        let is_part = |c: char| c.is_ascii_digit() || c == '-';
-        let number = self.displacement.split_once(|c| !is_part(c)).map_or(&*self.displacement, |(number, _)| number);
+        let number = self.number_and_variable().0.trim_end_matches('+');
         if number.is_empty() { Some(0) } else { number.parse().ok() }
+    }
+
+    fn number_and_variable(&self) -> (&str, &str) {
+        let is_number = |c: char| c.is_ascii_digit() || ['+', '-'].contains(&c);
+        self.displacement.split_at(self.displacement.find(|c| !is_number(c)).unwrap_or(self.displacement.len()))
     }
 
     /// Do both differ by a known number of bytes at most?
     pub fn is_beside(&self, other: &Memory) -> bool {
-        let variable = |memory: &Memory| {
-            memory.displacement.trim_start_matches(|c: char| c.is_ascii_digit() || ['+', '-'].contains(&c)).to_owned()
-        };
-        self.registers == other.registers && variable(self) == variable(other)
+        self.registers == other.registers && self.number_and_variable().1 == other.number_and_variable().1
     }
 
     fn base(&self) -> &str {
@@ -175,6 +176,10 @@ impl Memory {
 }
 
 impl Register {
+    pub const RSP: u32 = 4;
+    pub const RBP: u32 = 5;
+    pub const RDI: u32 = 7;
+
     /// Of a general register of 64 bits.
     pub fn name(number: u32) -> &'static str {
         GENERAL[number as usize][0]
